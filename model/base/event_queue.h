@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <systemc>
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/ring.h"
+#include "base/sc_time.h"
+
+namespace rnic {
+
+/// Kernel events fired by the model's queues, over the whole simulation: what `scripts/bench`
+/// divides by packets.
+struct KernelEvents {
+  static std::uint64_t& count() {
+    static std::uint64_t events = 0;
+    return events;
+  }
+};
+
+/// Delivers items at arbitrary future times, earliest first, ties in posting order, with one
+/// kernel event outstanding. A binary heap: `peq_with_cb_and_phase` would scan linearly.
+///
+/// The handler is a member function `void (Item&)` of the owner, called at the item's time.
+template <typename Owner, typename Item>
+class EventQueue : public sc_core::sc_object {
+ public:
+  using Handler = void (Owner::*)(Item&);
+
+  EventQueue(const char* name, Owner* owner, Handler handler)
+      : sc_core::sc_object(name), owner_(owner), handler_(handler) {
+    sc_core::sc_spawn_options options;
+    options.spawn_method();
+    options.dont_initialize();
+    options.set_sensitivity(&event_);
+    sc_core::sc_spawn([this] { fire(); }, sc_core::sc_gen_unique_name("event_queue"), &options);
+  }
+
+  /// `at` must not lie in the past.
+  void post(Time at, Item item) {
+    heap_.push_back(Entry{at, sequence_++, std::move(item)});
+    std::push_heap(heap_.begin(), heap_.end(), Later{});
+    if (at < armed_ && !firing_) arm(at);
+  }
+
+  bool empty() const { return heap_.empty(); }
+  std::size_t size() const { return heap_.size(); }
+
+ private:
+  struct Entry {
+    Time at;
+    std::uint64_t sequence;
+    Item item;
+  };
+  struct Later {
+    bool operator()(const Entry& a, const Entry& b) const {
+      return a.at != b.at ? a.at > b.at : a.sequence > b.sequence;
+    }
+  };
+
+  void arm(Time at) {
+    armed_ = at;
+    event_.notify(to_sc_time(at - sim_now()));
+  }
+
+  void fire() {
+    ++KernelEvents::count();
+    const Time now = sim_now();
+    armed_ = kTimeNever;
+    firing_ = true;
+    while (!heap_.empty() && heap_.front().at <= now) {
+      std::pop_heap(heap_.begin(), heap_.end(), Later{});
+      Item item = std::move(heap_.back().item);
+      heap_.pop_back();
+      (owner_->*handler_)(item);
+    }
+    firing_ = false;
+    if (!heap_.empty()) arm(heap_.front().at);
+  }
+
+  Owner* owner_;
+  Handler handler_;
+  sc_core::sc_event event_;
+  std::vector<Entry> heap_;
+  std::uint64_t sequence_ = 0;
+  Time armed_ = kTimeNever;
+  bool firing_ = false;
+};
+
+/// Delivers items in posting order at non-decreasing times: a hop whose later entries never arrive
+/// before earlier ones (a cable, a pipeline of fixed latency). Ring plus one kernel event.
+template <typename Owner, typename Item>
+class DelayLine : public sc_core::sc_object {
+ public:
+  using Handler = void (Owner::*)(Item&);
+
+  DelayLine(const char* name, Owner* owner, Handler handler)
+      : sc_core::sc_object(name), owner_(owner), handler_(handler) {
+    sc_core::sc_spawn_options options;
+    options.spawn_method();
+    options.dont_initialize();
+    options.set_sensitivity(&event_);
+    sc_core::sc_spawn([this] { fire(); }, sc_core::sc_gen_unique_name("delay_line"), &options);
+  }
+
+  /// An `at` before the last one posted is a broken invariant.
+  void post(Time at, Item item) {
+    if (at < last_) panic(name(), "an item was posted before its predecessor");
+    last_ = at;
+    const bool idle = ring_.empty();
+    ring_.push_back(Entry{at, std::move(item)});
+    if (idle && !firing_) event_.notify(to_sc_time(at - sim_now()));
+  }
+
+  bool empty() const { return ring_.empty(); }
+  std::size_t size() const { return ring_.size(); }
+  /// Time of the latest item posted so far.
+  Time last() const { return last_; }
+
+ private:
+  struct Entry {
+    Time at{0};
+    Item item{};
+  };
+
+  void fire() {
+    ++KernelEvents::count();
+    const Time now = sim_now();
+    firing_ = true;
+    while (!ring_.empty() && ring_.front().at <= now) {
+      Item item = std::move(ring_.front().item);
+      ring_.pop_front();
+      (owner_->*handler_)(item);
+    }
+    firing_ = false;
+    if (!ring_.empty()) event_.notify(to_sc_time(ring_.front().at - now));
+  }
+
+  Owner* owner_;
+  Handler handler_;
+  sc_core::sc_event event_;
+  Ring<Entry> ring_;
+  Time last_{0};
+  bool firing_ = false;
+};
+
+}  // namespace rnic

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+namespace rnic {
+
+/// FIFO on a power-of-two ring that grows by doubling and never shrinks: no allocation in steady
+/// state, one pointer when empty and never used. Elements are addressed from the front.
+template <typename T>
+class Ring {
+ public:
+  bool empty() const { return size_ == 0; }
+  std::size_t size() const { return size_; }
+
+  T& front() { return data_[head_]; }
+  const T& front() const { return data_[head_]; }
+  T& back() { return (*this)[size_ - 1]; }
+  T& operator[](std::size_t i) { return data_[(head_ + i) & (capacity_ - 1)]; }
+  const T& operator[](std::size_t i) const { return data_[(head_ + i) & (capacity_ - 1)]; }
+
+  T& push_back(T value) {
+    if (size_ == capacity_) grow();
+    T& slot = data_[(head_ + size_) & (capacity_ - 1)];
+    slot = std::move(value);
+    ++size_;
+    return slot;
+  }
+
+  void pop_front() {
+    head_ = (head_ + 1) & (capacity_ - 1);
+    --size_;
+  }
+
+  void clear() {
+    head_ = 0;
+    size_ = 0;
+  }
+
+ private:
+  void grow() {
+    const std::size_t larger = capacity_ == 0 ? 4 : capacity_ * 2;
+    auto moved = std::make_unique<T[]>(larger);
+    for (std::size_t i = 0; i < size_; ++i) moved[i] = std::move((*this)[i]);
+    data_ = std::move(moved);
+    capacity_ = larger;
+    head_ = 0;
+  }
+
+  std::unique_ptr<T[]> data_;
+  std::size_t capacity_ = 0;
+  std::size_t head_ = 0;
+  std::size_t size_ = 0;
+};
+
+}  // namespace rnic

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <systemc>
+
+#include "base/time.h"
+
+namespace rnic {
+
+/// The kernel runs at its default resolution of 1 ps, so the conversion is a change of type.
+inline sc_core::sc_time to_sc_time(Time t) {
+  return sc_core::sc_time::from_value(static_cast<sc_dt::uint64>(t.count()));
+}
+
+inline Time from_sc_time(const sc_core::sc_time& t) {
+  return Time{static_cast<std::int64_t>(t.value())};
+}
+
+/// Current simulated time.
+inline Time sim_now() { return from_sc_time(sc_core::sc_time_stamp()); }
+
+}  // namespace rnic

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "base/pool.h"
+
+namespace rnic::stats {
+class MessageTrace;
+}
+
+namespace rnic::protocol {
+
+/// Bytes of a packet's payload, pooled with the frame that carries them. Grows to the largest
+/// payload it ever carried and keeps that capacity.
+class PayloadBuffer {
+ public:
+  std::uint8_t* data() { return data_.get(); }
+  const std::uint8_t* data() const { return data_.get(); }
+
+  /// Makes room for `bytes`; contents are undefined afterwards.
+  void reserve(std::size_t bytes) {
+    if (bytes <= capacity_) return;
+    data_.reset(new std::uint8_t[bytes]);
+    capacity_ = bytes;
+  }
+
+ private:
+  std::unique_ptr<std::uint8_t[]> data_;
+  std::size_t capacity_ = 0;
+};
+
+/// What the link layer must know about a frame.
+enum class FrameClass : std::uint8_t {
+  kData,         ///< carries or requests user data; counted as a data packet
+  kAck,          ///< transport acknowledgement (AETH, pure TCP ACK)
+  kConnection,   ///< connection set-up and tear-down
+  kLinkControl,  ///< IB flow-control packet, Ethernet PFC: never queued behind data, no credits
+};
+
+/// One frame on the wire: true header bytes, payload, pad and (on demand) trailing checksums.
+///
+/// Checksums over the payload are computed only when somebody can look at them: a capture, or a
+/// fault that changed a byte. Until then `checksums_deferred` says "as the sender would have
+/// computed them"; a fault injector materialises them before it flips a bit, so that the receiver
+/// finds the error by the true arithmetic.
+struct Frame {
+  static constexpr std::size_t kMaxHeaderBytes = 232;
+  static constexpr std::size_t kMaxTrailerBytes = 8;
+
+  std::uint8_t header[kMaxHeaderBytes];    ///< first byte on the wire .. last byte before payload
+  std::uint8_t trailer[kMaxTrailerBytes];  ///< valid when !checksums_deferred
+  std::uint16_t header_bytes;
+  std::uint8_t trailer_bytes;  ///< ICRC + VCRC, ICRC + FCS, or MPA CRC + FCS
+  std::uint8_t pad_bytes;      ///< zero bytes between payload and trailer
+  std::uint32_t payload_bytes;
+  std::uint32_t wire_bytes;  ///< line time in byte times: header .. trailer, minimum size, preamble
+                             ///< and gap, or start/end symbols
+  FrameClass frame_class;
+  std::uint8_t lane;  ///< IB virtual lane or Ethernet priority
+  bool checksums_deferred;
+  bool has_payload_data;  ///< false when sim.payload=none left the bytes out
+  bool ecn_marked;
+  PayloadBuffer payload;
+  stats::MessageTrace* trace;  ///< instrumentation of the message that this frame completes, or null
+  std::uint64_t sequence;      ///< unique in the simulation, for traces
+
+  /// Bytes that occupy receive buffers: first header byte to last trailer byte.
+  std::uint32_t frame_bytes() const {
+    return header_bytes + payload_bytes + pad_bytes + trailer_bytes;
+  }
+};
+
+using FramePool = Pool<Frame>;
+
+}  // namespace rnic::protocol

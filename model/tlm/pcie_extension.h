@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tlm>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rnic::tlm_ext {
+
+/// What a TLP is for; PCIe counters and reports are kept by purpose.
+enum class Purpose : std::uint8_t {
+  kDoorbell,
+  kBlueFlame,
+  kDoorbellRecord,
+  kWqe,
+  kRqWqe,
+  kQpc,
+  kMpt,
+  kMtt,
+  kPayload,
+  kCqe,
+  kEqe,
+  kMsix,
+  kCommand,
+  kCount
+};
+inline constexpr std::size_t kPurposeCount = static_cast<std::size_t>(Purpose::kCount);
+
+const char* purpose_name(Purpose purpose);
+
+/// What PCIe needs beyond address, command, data and length. Ignorable (TLM-2.0 base protocol).
+struct PcieExtension : public tlm::tlm_extension<PcieExtension> {
+  Purpose purpose = Purpose::kPayload;
+  bool relaxed_ordering = false;
+  std::uint32_t tags = 0;    ///< read tags the request holds
+  std::uint64_t token = 0;   ///< requester's own
+
+  tlm::tlm_extension_base* clone() const override { return new PcieExtension(*this); }
+  void copy_from(const tlm::tlm_extension_base& other) override {
+    *this = static_cast<const PcieExtension&>(other);
+  }
+};
+
+}  // namespace rnic::tlm_ext
