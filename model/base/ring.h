@@ -29,6 +29,12 @@ class Ring {
     return slot;
   }
 
+  /// Appends a slot and returns it with whatever it last held: for elements that keep buffers.
+  T& push_slot() {
+    if (size_ == capacity_) grow();
+    return data_[(head_ + size_++) & (capacity_ - 1)];
+  }
+
   void pop_front() {
     head_ = (head_ + 1) & (capacity_ - 1);
     --size_;

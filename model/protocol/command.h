@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "protocol/address_vector.h"
+#include "protocol/qp_state.h"
+
+namespace rnic::protocol {
+
+/// Control-path commands: the driver writes a mailbox in host memory and rings the command
+/// doorbell with its bus address; the device reads it by DMA, executes it after its firmware time
+/// and writes the status byte back. Layout is this model's own (no vendor publishes one).
+enum class CommandOpcode : std::uint8_t {
+  kCreateCq = 1,
+  kCreateQp,
+  kModifyQp,
+  kDestroyQp,
+  kInvalidateMkey,  ///< drop cached translations of a key before its pages are unpinned
+};
+
+/// Status byte of a mailbox; the driver turns it into an errno-like result.
+enum class CommandStatus : std::uint8_t { kPending = 0, kOk = 1, kBadParameter = 2, kBadResource = 3 };
+
+struct CreateCqCommand {
+  std::uint32_t cqn;
+  std::uint32_t log_entries;
+  std::uint64_t ring_address;
+};
+
+struct CreateQpCommand {
+  std::uint32_t qpn;
+  std::uint32_t pd;
+  std::uint32_t send_cqn;
+  std::uint32_t recv_cqn;
+  std::uint64_t sq_address;
+  std::uint64_t rq_address;
+  std::uint64_t doorbell_record;
+  std::uint32_t sq_log_blocks;
+  std::uint32_t rq_log_entries;
+  std::uint32_t rq_max_sge;
+};
+
+struct ModifyQpCommand {
+  std::uint32_t qpn;
+  std::uint32_t mask;  ///< QpAttrMask bits
+  QpState state;
+  std::uint32_t access;  ///< remote access flags of the QP
+  std::uint32_t dest_qpn;
+  std::uint32_t path_mtu;  ///< bytes
+  std::uint32_t rq_psn;
+  std::uint32_t sq_psn;
+  std::uint32_t timeout;
+  std::uint32_t retry_count;
+  std::uint32_t rnr_retry;
+  std::uint32_t min_rnr_timer;
+  std::uint32_t max_rd_atomic;
+  std::uint32_t max_dest_rd_atomic;
+  AddressVector av;
+};
+
+struct InvalidateMkeyCommand {
+  std::uint32_t key;
+  std::uint32_t first_mtt;
+  std::uint32_t mtt_count;
+};
+
+struct DestroyQpCommand {
+  std::uint32_t qpn;
+};
+
+/// One mailbox. A trivially copyable record: its bytes are what crosses PCIe.
+struct CommandMailbox {
+  CommandOpcode opcode;
+  CommandStatus status;
+  union {
+    CreateCqCommand create_cq;
+    CreateQpCommand create_qp;
+    ModifyQpCommand modify_qp;
+    InvalidateMkeyCommand invalidate_mkey;
+    DestroyQpCommand destroy_qp;
+  };
+};
+static_assert(std::is_trivially_copyable_v<CommandMailbox>);
+inline constexpr std::uint32_t kCommandStatusOffset = 1;
+
+}  // namespace rnic::protocol

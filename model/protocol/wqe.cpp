@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "protocol/wqe.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "protocol/byte_order.h"
+
+namespace rnic::protocol {
+namespace {
+
+constexpr std::uint32_t kInlineFlag = 0x8000'0000;
+constexpr std::uint8_t kSolicitedBit = 0x02;
+constexpr std::uint8_t kCompletionBits = 0x08;  // CE = 2: write a CQE on success
+constexpr std::uint8_t kFenceBits = 0x80;       // FM = 4: full fence
+
+bool has_remote_segment(const SendWqe& wqe) {
+  return wqe.is_write() || wqe.is_read() || wqe.is_atomic();
+}
+
+std::uint32_t header_segments(const SendWqe& wqe) {
+  return 1U + (has_remote_segment(wqe) ? 1U : 0U) + (wqe.is_atomic() ? 1U : 0U);
+}
+
+std::uint32_t wqe_segments(const SendWqe& wqe) {
+  if (wqe.inline_data) {
+    const std::uint32_t bytes = 4 + wqe.length;
+    return header_segments(wqe) + (bytes + kWqeSegmentBytes - 1) / kWqeSegmentBytes;
+  }
+  return header_segments(wqe) + wqe.sge_count;
+}
+
+void store_sge(std::uint8_t* p, const Sge& sge) {
+  store_be32(p, sge.length);
+  store_be32(p + 4, sge.lkey);
+  store_be64(p + 8, sge.address);
+}
+
+Sge load_sge(const std::uint8_t* p) { return Sge{load_be64(p + 8), load_be32(p), load_be32(p + 4)}; }
+
+bool known(WqeOpcode opcode) {
+  switch (opcode) {
+    case WqeOpcode::kNop:
+    case WqeOpcode::kSendInval:
+    case WqeOpcode::kWrite:
+    case WqeOpcode::kWriteImm:
+    case WqeOpcode::kSend:
+    case WqeOpcode::kSendImm:
+    case WqeOpcode::kRead:
+    case WqeOpcode::kAtomicCas:
+    case WqeOpcode::kAtomicFadd:
+    case WqeOpcode::kLocalInval:
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::uint32_t wqe_blocks(const SendWqe& wqe) {
+  constexpr std::uint32_t kSegmentsPerBlock = kWqeBlockBytes / kWqeSegmentBytes;
+  return (wqe_segments(wqe) + kSegmentsPerBlock - 1) / kSegmentsPerBlock;
+}
+
+void encode_wqe(const SendWqe& wqe, std::uint32_t qpn, std::uint8_t* out) {
+  std::memset(out, 0, std::size_t{wqe.blocks} * kWqeBlockBytes);
+  store_be32(out, (std::uint32_t{wqe.index} << 8) | static_cast<std::uint32_t>(wqe.opcode));
+  store_be32(out + 4, (qpn << 8) | wqe_segments(wqe));
+  out[11] = static_cast<std::uint8_t>((wqe.fence ? kFenceBits : 0) |
+                                      (wqe.signaled ? kCompletionBits : 0) |
+                                      (wqe.solicited ? kSolicitedBit : 0));
+  store_be32(out + 12, wqe.imm_or_rkey);
+  std::uint8_t* p = out + kWqeSegmentBytes;
+  if (has_remote_segment(wqe)) {
+    store_be64(p, wqe.remote_address);
+    store_be32(p + 8, wqe.rkey);
+    p += kWqeSegmentBytes;
+  }
+  if (wqe.is_atomic()) {
+    store_be64(p, wqe.swap_or_add);
+    store_be64(p + 8, wqe.compare);
+    p += kWqeSegmentBytes;
+  }
+  if (wqe.inline_data) {
+    store_be32(p, kInlineFlag | wqe.length);
+    if (wqe.length > 0) std::memcpy(p + 4, wqe.inline_bytes.data(), wqe.length);
+    return;
+  }
+  for (std::uint32_t i = 0; i < wqe.sge_count; ++i, p += kWqeSegmentBytes) store_sge(p, wqe.sge[i]);
+}
+
+std::uint32_t peek_wqe_blocks(const std::uint8_t* in) {
+  const std::uint32_t segments = in[7] & 0x3FU;
+  return (segments * kWqeSegmentBytes + kWqeBlockBytes - 1) / kWqeBlockBytes;
+}
+
+bool decode_wqe(const std::uint8_t* in, std::size_t available, SendWqe& out) {
+  const std::uint32_t control = load_be32(in);
+  out.opcode = static_cast<WqeOpcode>(control & 0xFF);
+  out.index = static_cast<std::uint16_t>(control >> 8);
+  const std::uint32_t segments = in[7] & 0x3FU;
+  out.blocks = static_cast<std::uint8_t>(peek_wqe_blocks(in));
+  if (!known(out.opcode) || segments == 0) return false;
+  if (std::size_t{segments} * kWqeSegmentBytes > available) return false;
+  out.fence = (in[11] & kFenceBits) != 0;
+  out.signaled = (in[11] & kCompletionBits) != 0;
+  out.solicited = (in[11] & kSolicitedBit) != 0;
+  out.imm_or_rkey = load_be32(in + 12);
+  if (header_segments(out) > segments) return false;
+  const std::uint8_t* p = in + kWqeSegmentBytes;
+  const std::uint8_t* const end = in + std::size_t{segments} * kWqeSegmentBytes;
+  if (has_remote_segment(out)) {
+    out.remote_address = load_be64(p);
+    out.rkey = load_be32(p + 8);
+    p += kWqeSegmentBytes;
+  }
+  if (out.is_atomic()) {
+    out.swap_or_add = load_be64(p);
+    out.compare = load_be64(p + 8);
+    p += kWqeSegmentBytes;
+  }
+  out.length = 0;
+  out.sge_count = 0;
+  out.inline_data = p < end && (load_be32(p) & kInlineFlag) != 0;
+  if (out.inline_data) {
+    out.length = load_be32(p) & ~kInlineFlag;
+    if (out.length > static_cast<std::size_t>(end - p) - 4) return false;
+    out.inline_bytes.reserve(out.length);
+    if (out.length > 0) std::memcpy(out.inline_bytes.data(), p + 4, out.length);
+    return true;
+  }
+  for (; p < end && out.sge_count < kMaxSge; p += kWqeSegmentBytes) {
+    out.sge[out.sge_count] = load_sge(p);
+    out.length += out.sge[out.sge_count++].length;
+  }
+  return true;
+}
+
+void encode_recv_wqe(const Sge* sge, std::uint32_t count, std::uint32_t max_sge,
+                     std::uint8_t* out) {
+  for (std::uint32_t i = 0; i < count; ++i) store_sge(out + i * kWqeSegmentBytes, sge[i]);
+  if (count < max_sge) store_sge(out + count * kWqeSegmentBytes, Sge{0, 0, kInvalidLkey});
+}
+
+void decode_recv_wqe(const std::uint8_t* in, std::uint32_t max_sge, RecvWqe& out) {
+  out.sge_count = 0;
+  out.length = 0;
+  for (std::uint32_t i = 0; i < std::min(max_sge, kMaxSge); ++i) {
+    const Sge sge = load_sge(in + i * kWqeSegmentBytes);
+    if (sge.lkey == kInvalidLkey) break;
+    if (sge.length == 0) continue;  // an empty element is skipped
+    out.sge[out.sge_count++] = sge;
+    out.length += sge.length;
+  }
+}
+
+}  // namespace rnic::protocol

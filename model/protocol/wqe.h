@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "protocol/frame.h"
+#include "protocol/work_request.h"
+
+namespace rnic::protocol {
+
+/// Send WQE layout: mlx5-style segments in 64 B basic blocks (rdma-core providers/mlx5): control
+/// 16 B, remote address 16 B (one-sided), atomic 16 B, then data segments of 16 B or inline data.
+inline constexpr std::uint32_t kWqeBlockBytes = 64;
+inline constexpr std::uint32_t kWqeSegmentBytes = 16;
+inline constexpr std::uint32_t kMaxWqeBlocks = 16;
+inline constexpr std::uint32_t kMaxSge = 30;
+
+/// One send work request, between its bytes in the ring and the transport.
+struct SendWqe {
+  WqeOpcode opcode = WqeOpcode::kNop;
+  std::uint16_t index = 0;   ///< ring position in blocks, modulo 2^16
+  std::uint8_t blocks = 0;   ///< size in 64 B blocks
+  bool signaled = false;
+  bool fence = false;
+  bool solicited = false;
+  bool inline_data = false;
+  std::uint32_t imm_or_rkey = 0;
+  std::uint64_t remote_address = 0;
+  std::uint32_t rkey = 0;
+  std::uint64_t swap_or_add = 0;
+  std::uint64_t compare = 0;
+  std::uint32_t length = 0;  ///< message bytes
+  std::uint32_t sge_count = 0;
+  std::array<Sge, kMaxSge> sge{};
+  PayloadBuffer inline_bytes;  ///< `length` bytes when inline_data
+
+  bool is_read() const { return opcode == WqeOpcode::kRead; }
+  bool is_atomic() const {
+    return opcode == WqeOpcode::kAtomicCas || opcode == WqeOpcode::kAtomicFadd;
+  }
+  bool is_write() const {
+    return opcode == WqeOpcode::kWrite || opcode == WqeOpcode::kWriteImm;
+  }
+  bool is_send() const {
+    return opcode == WqeOpcode::kSend || opcode == WqeOpcode::kSendImm ||
+           opcode == WqeOpcode::kSendInval;
+  }
+  bool has_imm() const {
+    return opcode == WqeOpcode::kWriteImm || opcode == WqeOpcode::kSendImm;
+  }
+};
+
+/// Blocks that `wqe` takes in the ring (by opcode, SGE count and inline length).
+std::uint32_t wqe_blocks(const SendWqe& wqe);
+
+/// Writes `wqe` for queue `qpn` into `out` (blocks * 64 B, contiguous); unused bytes are zero.
+/// `blocks` and `index` must be set. `inline_bytes` holds the data when inline_data.
+void encode_wqe(const SendWqe& wqe, std::uint32_t qpn, std::uint8_t* out);
+
+/// Reads the WQE at `in`, of which `available` bytes are valid. False when malformed (unknown
+/// opcode, size 0 or beyond `available`): the NIC reports a local QP operation error.
+bool decode_wqe(const std::uint8_t* in, std::size_t available, SendWqe& out);
+
+/// Blocks of the WQE whose first block is at `in` (from the control segment's size field).
+std::uint32_t peek_wqe_blocks(const std::uint8_t* in);
+
+/// Receive WQE: `max_sge` data segments of 16 B; a shorter list ends with the invalid lkey.
+inline constexpr std::uint32_t kInvalidLkey = 0x100;
+
+struct RecvWqe {
+  std::uint32_t sge_count = 0;
+  std::uint32_t length = 0;  ///< sum of the segments
+  std::array<Sge, kMaxSge> sge{};
+};
+
+void encode_recv_wqe(const Sge* sge, std::uint32_t count, std::uint32_t max_sge,
+                     std::uint8_t* out);
+void decode_recv_wqe(const std::uint8_t* in, std::uint32_t max_sge, RecvWqe& out);
+
+}  // namespace rnic::protocol
