@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/memory_registrar.h"
+
+#include <algorithm>
+
+#include "protocol/mpt.h"
+#include "protocol/mtt.h"
+
+namespace rnic::host {
+namespace {
+
+unsigned log2_floor(std::uint64_t value) {
+  return 63U - static_cast<unsigned>(__builtin_clzll(value));
+}
+
+std::uint64_t mtts_needed(std::uint64_t offset, std::uint64_t length, std::uint64_t page_size) {
+  return (offset + length + page_size - 1) / page_size;
+}
+
+/// Largest page one MTT entry may stand for (Linux, ib_umem_find_best_pgsz): device address and
+/// physical address agree in the low bits at every discontinuity, and no larger than it takes to
+/// cover the region with one. A power of two from 4 KiB to 1 GiB.
+template <class Runs>
+std::uint64_t best_page_size(const Runs& runs, std::uint64_t device_address, std::uint64_t length) {
+  std::uint64_t mask = kPage1GiB;
+  const std::uint64_t changing = (device_address + length - 1) ^ device_address;
+  if (changing != 0) mask |= (std::uint64_t{1} << log2_floor(changing)) << 1;
+  if (changing == 0) mask |= kPage4KiB;
+  std::uint64_t at = device_address;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    mask |= runs[i].pa ^ at;
+    at += runs[i].bytes;
+    if (i + 1 < runs.size()) mask |= at;
+  }
+  return std::max(mask & (0 - mask), kPage4KiB);
+}
+
+}  // namespace
+
+MemoryRegistrar::MemoryRegistrar(ContextMemory& context, const config::MemoryConfig& config,
+                                 KeyPolicy policy)
+    : context_(context),
+      reg_call_cost_(config.reg_call_cost),
+      reg_page_cost_(config.reg_page_cost),
+      dereg_call_cost_(config.dereg_call_cost),
+      dereg_page_cost_(config.dereg_page_cost),
+      policy_(policy) {}
+
+bool MemoryRegistrar::arguments_valid(const MemoryRegion& region, bool zero_based) const {
+  if (!protocol::registration_flags_valid(region.access)) return false;
+  if (region.length == 0 || region.va + region.length < region.va) return false;
+  if (zero_based) return true;
+  if (region.iova + region.length < region.iova) return false;
+  return (region.iova ^ region.va) % kPage4KiB == 0;
+}
+
+std::vector<MemoryRegistrar::Run> MemoryRegistrar::collect_runs(const AddressSpace& space,
+                                                                MemoryRegion& region) const {
+  std::vector<Run> runs;
+  const std::uint64_t os_page = space.page_size_at(region.va);
+  for (std::uint64_t done = 0; done < region.length;) {
+    const std::uint64_t va = region.va + done;
+    const std::uint64_t chunk = std::min(region.length - done, os_page - va % os_page);
+    const std::uint64_t pa = space.translate(va).value();
+    if (!runs.empty() && runs.back().pa + runs.back().bytes == pa) {
+      runs.back().bytes += chunk;
+    } else {
+      runs.push_back({pa, chunk});
+    }
+    ++region.npages;
+    done += chunk;
+  }
+  return runs;
+}
+
+void MemoryRegistrar::write_mtts(const MemoryRegion& region, const std::vector<Run>& runs) {
+  const bool writable = (region.access & protocol::kAccessWriteIntent) != 0;
+  std::uint64_t index = region.mtt_base;
+  const std::uint64_t end = region.mtt_base + region.mtt_count;
+  for (const Run& run : runs) {
+    const std::uint64_t first = run.pa / region.page_size * region.page_size;
+    for (std::uint64_t pa = first; pa < run.pa + run.bytes && index < end; pa += region.page_size) {
+      context_.write_mtt(index++, {pa, true, writable});
+    }
+  }
+}
+
+void MemoryRegistrar::write_mpts(const MemoryRegion& region, bool zero_based) {
+  protocol::MptEntry entry;
+  entry.state = protocol::MptState::kValid;
+  entry.type = protocol::MptType::kRegion;
+  entry.log2_page_size = static_cast<std::uint8_t>(log2_floor(region.page_size));
+  entry.zero_based = zero_based;
+  entry.key = region.rkey;
+  entry.pd = region.pd;
+  entry.access = region.access;
+  entry.start = region.iova;
+  entry.length = region.length;
+  entry.mtt_base = region.mtt_base;
+  entry.mtt_count = static_cast<std::uint32_t>(region.mtt_count);
+  const std::uint64_t first_byte = zero_based ? region.va : region.iova;
+  entry.page_offset = static_cast<std::uint32_t>(first_byte % region.page_size);
+  context_.write_mpt(protocol::key_index(region.rkey), entry);
+  if (region.lkey != region.rkey) {
+    entry.key = region.lkey;
+    entry.access &= ~protocol::kAccessRemoteMask;
+    context_.write_mpt(protocol::key_index(region.lkey), entry);
+  }
+}
+
+bool MemoryRegistrar::write_tables(MemoryRegion& region, const std::vector<Run>& runs,
+                                   bool zero_based) {
+  const std::uint64_t first_byte = zero_based ? region.va : region.iova;
+  region.page_size = best_page_size(runs, first_byte, region.length);
+  region.mtt_count = mtts_needed(first_byte % region.page_size, region.length, region.page_size);
+  const auto mtt_base = context_.allocate_mtts(region.mtt_count);
+  if (!mtt_base) return false;
+  const auto remote = context_.allocate_mpt();
+  auto local = remote;
+  if (remote && policy_ == KeyPolicy::kDistinct) local = context_.allocate_mpt();
+  if (!remote || !local) {
+    if (remote) context_.free_mpt(remote->index);
+    context_.free_mtts(*mtt_base, region.mtt_count);
+    return false;
+  }
+  region.mtt_base = *mtt_base;
+  region.rkey = remote->key;
+  region.lkey = local->key;
+  write_mtts(region, runs);
+  write_mpts(region, zero_based);
+  return true;
+}
+
+RegistrationResult MemoryRegistrar::reg_mr(AddressSpace& space, std::uint32_t pd, std::uint64_t va,
+                                           std::uint64_t length, protocol::AccessFlags access,
+                                           std::uint64_t iova, bool zero_based) {
+  RegistrationResult result;
+  result.cost = reg_call_cost_;
+  zero_based = zero_based || (access & protocol::kAccessZeroBased) != 0;
+  MemoryRegion region;
+  region.va = va;
+  region.length = length;
+  region.iova = zero_based ? 0 : iova;
+  region.pd = pd;
+  region.access = access;
+  if (!arguments_valid(region, zero_based)) {
+    result.status = Status::kEinval;
+    return result;
+  }
+  result.status = space.pin(va, length);
+  if (result.status != Status::kOk) return result;
+  const std::vector<Run> runs = collect_runs(space, region);
+  if (!write_tables(region, runs, zero_based)) {
+    space.unpin(va, length);
+    result.status = Status::kEnomem;
+    return result;
+  }
+  result.region = region;
+  result.cost += reg_page_cost_ * static_cast<std::int64_t>(region.npages);
+  return result;
+}
+
+bool MemoryRegistrar::is_valid(std::uint32_t key) const {
+  const std::uint32_t index = protocol::key_index(key);
+  if (index >= context_.layout().mpts) return false;
+  const protocol::MptEntry entry = context_.read_mpt(index);
+  return entry.key == key && entry.state == protocol::MptState::kValid;
+}
+
+void MemoryRegistrar::invalidate(std::uint32_t key) {
+  const std::uint32_t index = protocol::key_index(key);
+  protocol::MptEntry entry = context_.read_mpt(index);
+  entry.state = protocol::MptState::kInvalid;
+  context_.write_mpt(index, entry);
+  context_.free_mpt(index);
+}
+
+DeregistrationResult MemoryRegistrar::dereg_mr(AddressSpace& space, const MemoryRegion& region) {
+  DeregistrationResult result;
+  result.cost = dereg_call_cost_;
+  if (!is_valid(region.lkey) || !is_valid(region.rkey)) {
+    result.status = Status::kEinval;
+    return result;
+  }
+  // The keys first: a page must never be unpinned while the device may still reach it.
+  invalidate(region.lkey);
+  if (region.rkey != region.lkey) invalidate(region.rkey);
+  context_.free_mtts(region.mtt_base, region.mtt_count);
+  result.status = space.unpin(region.va, region.length);
+  result.cost += dereg_page_cost_ * static_cast<std::int64_t>(region.npages);
+  return result;
+}
+
+}  // namespace rnic::host

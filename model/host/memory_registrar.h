@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/time.h"
+#include "config/config.h"
+#include "host/address_space.h"
+#include "host/context_memory.h"
+#include "host/status.h"
+#include "protocol/access.h"
+
+namespace rnic::host {
+
+/// A registered memory region, as the application holds it.
+struct MemoryRegion {
+  std::uint64_t va = 0;
+  std::uint64_t length = 0;
+  std::uint64_t iova = 0;  ///< first address as work requests name it (0 if zero-based)
+  std::uint32_t pd = 0;
+  std::uint32_t lkey = 0;
+  std::uint32_t rkey = 0;
+  protocol::AccessFlags access = 0;
+  std::uint64_t mtt_base = 0;
+  std::uint64_t mtt_count = 0;
+  std::uint64_t page_size = 0;  ///< what one MTT entry covers, bytes
+  std::uint64_t npages = 0;     ///< pages of the operating system that are pinned
+};
+
+struct RegistrationResult {
+  Status status = Status::kOk;
+  MemoryRegion region;
+  Time cost = kTimeZero;  ///< time the call takes the application
+};
+
+struct DeregistrationResult {
+  Status status = Status::kOk;
+  Time cost = kTimeZero;
+};
+
+/// Whether a region's local and remote key are one value (mlx5) or have an MPT entry each, the
+/// local one without remote rights.
+enum class KeyPolicy : std::uint8_t { kShared, kDistinct };
+
+/// The kernel's side of ibv_reg_mr and ibv_dereg_mr: pins the pages, hands the device the
+/// translation from virtual to physical addresses (MTT) and the rights behind the keys (MPT), all
+/// as bytes in context memory. Device caches of these entries are the caller's to invalidate.
+class MemoryRegistrar {
+ public:
+  MemoryRegistrar(ContextMemory& context, const config::MemoryConfig& config,
+                  KeyPolicy policy = KeyPolicy::kShared);
+
+  /// Registers [va, va + length) of `space` in protection domain `pd`. Work requests will name the
+  /// first byte `iova`, which must agree with `va` in the low 12 bits (ibv_reg_mr_iova), or 0 when
+  /// `zero_based` (or kAccessZeroBased is set).
+  ///
+  /// EINVAL: no bytes, an address range that wraps around, flags that do not go together.
+  /// EPERM, ENOMEM, EFAULT: from pinning; ENOMEM also when the device's tables are full. A call
+  /// that fails changes nothing. Cost: `reg_call_cost`, and `reg_page_cost` for each page of the
+  /// operating system when it succeeds.
+  RegistrationResult reg_mr(AddressSpace& space, std::uint32_t pd, std::uint64_t va,
+                            std::uint64_t length, protocol::AccessFlags access, std::uint64_t iova,
+                            bool zero_based = false);
+  /// Work requests name the bytes by their virtual addresses.
+  RegistrationResult reg_mr(AddressSpace& space, std::uint32_t pd, std::uint64_t va,
+                            std::uint64_t length, protocol::AccessFlags access) {
+    return reg_mr(space, pd, va, length, access, va);
+  }
+
+  /// Invalidates the keys, then frees the translation and unpins the pages. EINVAL when the region
+  /// is not registered (any more). Cost: `dereg_call_cost` and `dereg_page_cost` for each page.
+  DeregistrationResult dereg_mr(AddressSpace& space, const MemoryRegion& region);
+
+ private:
+  /// One run of physically contiguous bytes of the region.
+  struct Run {
+    std::uint64_t pa;
+    std::uint64_t bytes;
+  };
+
+  bool arguments_valid(const MemoryRegion& region, bool zero_based) const;
+  std::vector<Run> collect_runs(const AddressSpace& space, MemoryRegion& region) const;
+  bool write_tables(MemoryRegion& region, const std::vector<Run>& runs, bool zero_based);
+  void write_mtts(const MemoryRegion& region, const std::vector<Run>& runs);
+  void write_mpts(const MemoryRegion& region, bool zero_based);
+  void invalidate(std::uint32_t key);
+  bool is_valid(std::uint32_t key) const;
+
+  ContextMemory& context_;
+  Time reg_call_cost_;
+  Time reg_page_cost_;
+  Time dereg_call_cost_;
+  Time dereg_page_cost_;
+  KeyPolicy policy_;
+};
+
+}  // namespace rnic::host
