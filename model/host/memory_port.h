@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rnic::host {
+
+/// Host memory as the root complex sees it: bytes by physical address, without time.
+class MemoryPort {
+ public:
+  virtual ~MemoryPort() = default;
+  /// Copies `bytes` at `address` to `into`; false: no such memory, nothing copied.
+  virtual bool read(std::uint64_t address, void* into, std::size_t bytes) = 0;
+  /// Copies `bytes` from `from` to `address`; false: no such memory, nothing copied.
+  virtual bool write(std::uint64_t address, const void* from, std::size_t bytes) = 0;
+  /// A write whose bytes are not simulated: only whoever watches the range should notice it.
+  virtual bool touch(std::uint64_t address, std::size_t bytes) = 0;
+};
+
+/// Makes any class with such members (PhysicalMemory) a MemoryPort.
+template <typename Memory>
+class MemoryPortOf final : public MemoryPort {
+ public:
+  explicit MemoryPortOf(Memory& memory) : memory_(memory) {}
+  bool read(std::uint64_t address, void* into, std::size_t bytes) override {
+    return memory_.read(address, into, bytes);
+  }
+  bool write(std::uint64_t address, const void* from, std::size_t bytes) override {
+    return memory_.write(address, from, bytes);
+  }
+  bool touch(std::uint64_t address, std::size_t bytes) override {
+    return memory_.touch(address, bytes);
+  }
+
+ private:
+  Memory& memory_;
+};
+
+}  // namespace rnic::host

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/root_complex.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/sc_time.h"
+
+namespace rnic::host {
+namespace {
+
+constexpr std::uint32_t kMmioTlpBytes = 64;  // a write-combining buffer
+
+bool is_interrupt(const tlm::tlm_generic_payload& payload) {
+  const auto* extension = payload.get_extension<tlm_ext::PcieExtension>();
+  return extension != nullptr && extension->purpose == tlm_ext::Purpose::kMsix;
+}
+
+bool is_relaxed(const tlm::tlm_generic_payload& payload) {
+  const auto* extension = payload.get_extension<tlm_ext::PcieExtension>();
+  return extension != nullptr && extension->relaxed_ordering;
+}
+
+}  // namespace
+
+RootComplex::RootComplex(const sc_core::sc_module_name& name,
+                         const config::MemoryConfig& memory_config,
+                         const config::IommuConfig& iommu_config, MemoryPort& memory)
+    : sc_core::sc_module(name),
+      dma_socket("dma_socket"),
+      mmio_socket("mmio_socket"),
+      memory_(memory),
+      read_latency_(memory_config.read_latency),
+      write_latency_(memory_config.write_latency),
+      channel_(memory_config.bandwidth),
+      unit_(std::string(this->name()) + ".memory"),
+      pending_("pending", this, &RootComplex::perform) {
+  if (iommu_config.enabled) iommu_.emplace(iommu_config, memory_config.page_size);
+  dma_socket.bind(static_cast<tlm::tlm_fw_transport_if<>&>(*this));
+  mmio_socket.bind(static_cast<tlm::tlm_bw_transport_if<>&>(*this));
+}
+
+void RootComplex::reset_statistics(Time now) {
+  channel_.server().reset_statistics();
+  unit_.reset(now);
+  faults_ = 0;
+  if (iommu_) iommu_->reset_statistics();
+}
+
+void RootComplex::mmio_write(Time earliest, std::uint64_t offset, const std::uint8_t* data,
+                             std::uint32_t bytes, tlm_ext::Purpose purpose) {
+  for (std::uint32_t done = 0; done < bytes;) {
+    const std::uint32_t chunk = std::min(bytes - done, kMmioTlpBytes);
+    tlm_ext::PooledPayload* payload =
+        payloads_.take(tlm::TLM_WRITE_COMMAND, offset + done, nullptr, chunk, purpose);
+    std::copy_n(data + done, chunk, payload->inline_data.begin());
+    payload->set_data_ptr(payload->inline_data.data());
+    tlm::tlm_phase phase = tlm::BEGIN_REQ;
+    sc_core::sc_time delay = to_sc_time(earliest - sim_now());
+    mmio_socket->nb_transport_fw(*payload, phase, delay);
+    payload->release();
+    done += chunk;
+  }
+}
+
+Time RootComplex::schedule(const tlm::tlm_generic_payload& payload, Time arrival) {
+  const std::uint32_t bytes = payload.get_data_length();
+  Time ready = arrival;
+  if (iommu_ && !is_interrupt(payload)) ready += iommu_->translate(payload.get_address(), bytes);
+  const Reservation slot = channel_.reserve(ready, bytes);
+  unit_.add_busy(slot.end - slot.start);
+  const bool relaxed = is_relaxed(payload);
+  // The channel spaces requests by their transfer times; within one, data streams as it comes.
+  Time instant = slot.start + (payload.is_read() ? read_latency_ : write_latency_);
+  if (!relaxed) instant = std::max(instant, strictly_visible_);
+  if (!payload.is_read()) strictly_visible_ = std::max(strictly_visible_, instant);
+  return instant;
+}
+
+tlm::tlm_sync_enum RootComplex::nb_transport_fw(tlm::tlm_generic_payload& payload,
+                                                tlm::tlm_phase& phase, sc_core::sc_time& delay) {
+  if (phase != tlm::BEGIN_REQ) return tlm::TLM_ACCEPTED;
+  payload.acquire();
+  pending_.post(schedule(payload, sim_now() + from_sc_time(delay)), &payload);
+  phase = tlm::END_REQ;
+  return tlm::TLM_UPDATED;
+}
+
+void RootComplex::perform(tlm::tlm_generic_payload*& payload) {
+  access(*payload);
+  tlm::tlm_phase phase = tlm::BEGIN_RESP;
+  sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
+  dma_socket->nb_transport_bw(*payload, phase, delay);
+  payload->release();
+}
+
+void RootComplex::access(tlm::tlm_generic_payload& payload) {
+  if (is_interrupt(payload)) {
+    if (interrupt_sink_ != nullptr) {
+      interrupt_sink_->interrupt(payload.get_address(), payload.get_data_ptr(),
+                                 payload.get_data_length());
+    }
+    payload.set_response_status(tlm::TLM_OK_RESPONSE);
+    return;
+  }
+  if (access_memory(payload)) {
+    payload.set_response_status(tlm::TLM_OK_RESPONSE);
+  } else {
+    ++faults_;
+    payload.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
+  }
+}
+
+bool RootComplex::access_memory(const tlm::tlm_generic_payload& payload) {
+  std::uint8_t* data = payload.get_data_ptr();
+  const std::uint32_t bytes = payload.get_data_length();
+  if (bytes == 0) return true;
+  if (payload.is_read()) return data == nullptr || memory_.read(payload.get_address(), data, bytes);
+  if (data == nullptr) return memory_.touch(payload.get_address(), bytes);
+  return memory_.write(payload.get_address(), data, bytes);
+}
+
+void RootComplex::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) {
+  const Time now = sim_now();
+  delay = to_sc_time(schedule(payload, now + from_sc_time(delay)) - now);
+  access(payload);
+}
+
+bool RootComplex::get_direct_mem_ptr(tlm::tlm_generic_payload& /*payload*/, tlm::tlm_dmi& /*dmi*/) {
+  return false;
+}
+
+unsigned RootComplex::transport_dbg(tlm::tlm_generic_payload& payload) {
+  return access_memory(payload) ? payload.get_data_length() : 0;
+}
+
+tlm::tlm_sync_enum RootComplex::nb_transport_bw(tlm::tlm_generic_payload& /*payload*/,
+                                                tlm::tlm_phase& /*phase*/,
+                                                sc_core::sc_time& /*delay*/) {
+  return tlm::TLM_COMPLETED;
+}
+
+void RootComplex::invalidate_direct_mem_ptr(sc_dt::uint64 /*start*/, sc_dt::uint64 /*end*/) {}
+
+}  // namespace rnic::host

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <systemc>
+#include <tlm>
+
+#include "base/event_queue.h"
+#include "base/rate_server.h"
+#include "base/time.h"
+#include "config/config.h"
+#include "host/iommu.h"
+#include "host/memory_port.h"
+#include "stats/unit_stats.h"
+#include "tlm/payload_pool.h"
+#include "tlm/pcie_extension.h"
+
+namespace rnic::host {
+
+/// The CPU's way to the device's registers.
+class MmioPort {
+ public:
+  virtual ~MmioPort() = default;
+  /// Posted write to `offset` in the device's BAR: one TLP for every 64 bytes. The bytes are taken
+  /// at once. `earliest`, not in the past, is when the store leaves the core.
+  virtual void mmio_write(Time earliest, std::uint64_t offset, const std::uint8_t* data,
+                          std::uint32_t bytes, tlm_ext::Purpose purpose) = 0;
+};
+
+/// Told of interrupts: posted writes with purpose kMsix, which do not go to memory.
+class InterruptSink {
+ public:
+  virtual ~InterruptSink() = default;
+  virtual void interrupt(std::uint64_t address, const std::uint8_t* data, std::uint32_t bytes) = 0;
+};
+
+/// Where PCIe meets memory. Every DMA request costs one kernel event: at that instant a read
+/// samples memory and a write becomes visible. Instants: arrival (+ IOTLB misses), a place in the
+/// memory channel, then the read or write latency; writes in order of arrival, and no read before
+/// an earlier write unless relaxed ordering allows it. An address without memory is answered
+/// TLM_ADDRESS_ERROR_RESPONSE.
+///
+/// MMIO towards the device: nb_transport_fw with the delay of arrival; the device answers
+/// TLM_COMPLETED and keeps the payload by acquire() if it needs it later.
+class RootComplex : public sc_core::sc_module,
+                    public MmioPort,
+                    private tlm::tlm_fw_transport_if<>,
+                    private tlm::tlm_bw_transport_if<> {
+ public:
+  RootComplex(const sc_core::sc_module_name& name, const config::MemoryConfig& memory_config,
+              const config::IommuConfig& iommu_config, MemoryPort& memory);
+
+  tlm::tlm_target_socket<> dma_socket;  ///< from the link's host_initiator
+  /// To the link's host_target.
+  tlm::tlm_initiator_socket<32, tlm::tlm_base_protocol_types, 1, sc_core::SC_ZERO_OR_MORE_BOUND>
+      mmio_socket;
+
+  void mmio_write(Time earliest, std::uint64_t offset, const std::uint8_t* data,
+                  std::uint32_t bytes, tlm_ext::Purpose purpose) override;
+
+  void set_interrupt_sink(InterruptSink* sink) { interrupt_sink_ = sink; }
+
+  /// Null when the IOMMU is off.
+  const Iommu* iommu() const { return iommu_ ? &*iommu_ : nullptr; }
+  /// Busy time of the memory channel.
+  const stats::UnitStats& unit() const { return unit_; }
+  std::uint64_t faults() const { return faults_; }
+  /// Requests accepted and not yet performed.
+  std::size_t pending() const { return pending_.size(); }
+  void reset_statistics(Time now);
+
+ private:
+  tlm::tlm_sync_enum nb_transport_fw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
+                                     sc_core::sc_time& delay) override;
+  void b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) override;
+  bool get_direct_mem_ptr(tlm::tlm_generic_payload& payload, tlm::tlm_dmi& dmi) override;
+  unsigned transport_dbg(tlm::tlm_generic_payload& payload) override;
+  tlm::tlm_sync_enum nb_transport_bw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
+                                     sc_core::sc_time& delay) override;
+  void invalidate_direct_mem_ptr(sc_dt::uint64 start, sc_dt::uint64 end) override;
+
+  /// When a request that arrives at `arrival` reads or writes memory.
+  Time schedule(const tlm::tlm_generic_payload& payload, Time arrival);
+  void perform(tlm::tlm_generic_payload*& payload);
+  void access(tlm::tlm_generic_payload& payload);
+  bool access_memory(const tlm::tlm_generic_payload& payload);
+
+  MemoryPort& memory_;
+  Time read_latency_;
+  Time write_latency_;
+  RateServer channel_;
+  std::optional<Iommu> iommu_;
+  InterruptSink* interrupt_sink_ = nullptr;
+  tlm_ext::PayloadPool payloads_;
+  Time strictly_visible_{0};  ///< no later write that is not relaxed may become visible before
+  stats::UnitStats unit_;
+  std::uint64_t faults_ = 0;
+  EventQueue<RootComplex, tlm::tlm_generic_payload*> pending_;
+};
+
+}  // namespace rnic::host

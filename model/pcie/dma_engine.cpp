@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pcie/dma_engine.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/sc_time.h"
+
+namespace rnic::pcie {
+
+DmaEngine::DmaEngine(const sc_core::sc_module_name& name, const config::PcieConfig& config,
+                     Time latency, Time interval)
+    : sc_core::sc_module(name),
+      socket("socket"),
+      rules_(protocol::tlp_rules(config.gen, config.mps, config.mrrs, config.rcb)),
+      relaxed_ordering_(config.relaxed_ordering),
+      rate_(protocol::tlp_rate(config.gen, config.lanes, config.mps, config.dllp_overhead)),
+      latency_(latency),
+      interval_(interval),
+      total_tags_(config.read_tags),
+      free_tags_(config.read_tags),
+      unit_(this->name()),
+      arrivals_("arrivals", this, &DmaEngine::finish) {
+  if (total_tags_ == 0) throw ConfigError("pcie.read_tags must be at least 1");
+  socket.bind(static_cast<tlm::tlm_bw_transport_if<>&>(*this));
+}
+
+void DmaEngine::reset_statistics(Time now) {
+  unit_.reset(now);
+  faults_ = 0;
+  if (!waiting_.empty()) starved_since_ = now;
+}
+
+Time DmaEngine::pass_pipeline(Time earliest) {
+  const Reservation slot = issue_.reserve(std::max(earliest, sim_now()), interval_);
+  unit_.add_busy(interval_);
+  return slot.start + latency_;
+}
+
+void DmaEngine::dma_read(Time earliest, std::uint64_t address, std::uint32_t bytes,
+                         std::uint8_t* into, tlm_ext::Purpose purpose, DmaClient* client,
+                         std::uint64_t token) {
+  if (bytes == 0) panic(name(), "a read of no bytes");
+  Request* request = requests_.take();
+  *request = Request{address, into, bytes, bytes, purpose, client, token, pass_pipeline(earliest)};
+  if (waiting_.empty()) {
+    if (issue_reads(*request, false)) return;
+    starved_since_ = sim_now();
+  }
+  waiting_.push_back(request);
+}
+
+DmaEngine::Piece DmaEngine::next_piece(const Request& request, bool queued) const {
+  const std::uint32_t burst = std::min(request.to_issue, kBurstBytes);
+  const auto burst_tags =
+      static_cast<std::uint32_t>(protocol::read_request_tlps(rules_, request.address, burst).tlps);
+  // A burst holds its tags a little longer than single requests would. It may, when the pool covers
+  // the round trip with bursts to spare, or when much of the pool lies idle.
+  const bool plentiful =
+      round_trip_ != kTimeNever && total_tags_ >= covering_tags_ + 2 * std::uint64_t{burst_tags};
+  const bool idle = !queued && free_tags_ >= 2 * burst_tags;
+  if (plentiful || idle) return {burst, burst_tags <= free_tags_ ? burst_tags : 0};
+  return {protocol::first_read_request(rules_, request.address, request.to_issue),
+          free_tags_ > 0 ? 1U : 0U};
+}
+
+bool DmaEngine::issue_reads(Request& request, bool queued) {
+  while (request.to_issue > 0) {
+    const Piece piece = next_piece(request, queued);
+    if (piece.tags == 0) return false;
+    issue_read(request, piece);
+  }
+  return true;
+}
+
+void DmaEngine::issue_read(Request& request, Piece piece) {
+  tlm_ext::PooledPayload* payload = payloads_.take(tlm::TLM_READ_COMMAND, request.address,
+                                                   request.data, piece.bytes, request.purpose);
+  payload->owner = &request;
+  payload->extension.tags = piece.tags;
+  payload->extension.token = request.token;
+  payload->extension.relaxed_ordering =
+      relaxed_ordering_ && request.purpose == tlm_ext::Purpose::kPayload;
+  request.address += piece.bytes;
+  if (request.data != nullptr) request.data += piece.bytes;
+  request.to_issue -= piece.bytes;
+  free_tags_ -= piece.tags;
+  unit_.set_occupancy(sim_now(), tags_in_use());
+  send(*payload, request.ready);
+}
+
+void DmaEngine::serve_waiting() {
+  if (waiting_.empty()) return;
+  const Time now = sim_now();
+  while (!waiting_.empty() && issue_reads(*waiting_.front(), true)) waiting_.pop_front();
+  unit_.add_stall(stats::StallCause::kNoTag, now - starved_since_);
+  starved_since_ = now;
+}
+
+void DmaEngine::learn_round_trip(const tlm_ext::PooledPayload& payload) {
+  const std::uint32_t bytes = payload.get_data_length();
+  const Time streaming = rate_.time_for(bytes - std::min(bytes, rules_.mrrs));
+  const Time round_trip = sim_now() - payload.sent - streaming;
+  if (round_trip >= round_trip_) return;
+  round_trip_ = round_trip;
+  const Time request = std::max(rate_.time_for(rules_.mrrs), picoseconds(1));
+  covering_tags_ = static_cast<std::uint64_t>(round_trip / request) + 1;
+}
+
+Time DmaEngine::dma_write(Time earliest, std::uint64_t address, std::uint32_t bytes,
+                          const std::uint8_t* from, tlm_ext::Purpose purpose, DmaClient* client,
+                          std::uint64_t token) {
+  Request* request = requests_.take();
+  *request = Request{address, nullptr, 0, bytes, purpose, client, token, pass_pipeline(earliest)};
+  tlm_ext::PooledPayload* payload =
+      payloads_.take(tlm::TLM_WRITE_COMMAND, address, nullptr, bytes, purpose);
+  if (from != nullptr && client == nullptr) {
+    if (bytes > tlm_ext::PooledPayload::kInlineBytes) {
+      panic(name(), "a long write whose buffer nobody keeps");
+    }
+    std::copy_n(from, bytes, payload->inline_data.begin());
+    payload->set_data_ptr(payload->inline_data.data());
+  } else {
+    // TLM has one pointer for both directions; a write's target only reads through it.
+    payload->set_data_ptr(const_cast<std::uint8_t*>(from));
+  }
+  payload->owner = request;
+  payload->extension.token = token;
+  payload->extension.relaxed_ordering = relaxed_ordering_ && purpose == tlm_ext::Purpose::kPayload;
+  return send(*payload, request->ready);
+}
+
+Time DmaEngine::send(tlm_ext::PooledPayload& payload, Time at) {
+  const Time now = sim_now();
+  payload.sent = std::max(at, now);
+  tlm::tlm_phase phase = tlm::BEGIN_REQ;
+  sc_core::sc_time delay = to_sc_time(payload.sent - now);
+  socket->nb_transport_fw(payload, phase, delay);
+  return now + from_sc_time(delay);
+}
+
+tlm::tlm_sync_enum DmaEngine::nb_transport_bw(tlm::tlm_generic_payload& payload,
+                                              tlm::tlm_phase& phase, sc_core::sc_time& delay) {
+  if (phase != tlm::BEGIN_RESP) return tlm::TLM_ACCEPTED;
+  // Every payload on this socket came out of payloads_.
+  auto* pooled = static_cast<tlm_ext::PooledPayload*>(&payload);
+  if (delay == sc_core::SC_ZERO_TIME) {
+    finish(pooled);
+  } else {
+    arrivals_.post(sim_now() + from_sc_time(delay), pooled);
+  }
+  return tlm::TLM_COMPLETED;
+}
+
+void DmaEngine::finish(tlm_ext::PooledPayload*& payload) {
+  if (!payload->is_response_ok()) ++faults_;
+  auto* request = static_cast<Request*>(payload->owner);
+  request->to_arrive -= payload->get_data_length();
+  const bool read = payload->is_read();
+  const bool over = request->to_arrive == 0;
+  DmaClient* client = request->client;
+  const std::uint64_t token = request->token;
+  if (read) {
+    free_tags_ += payload->extension.tags;
+    unit_.set_occupancy(sim_now(), tags_in_use());
+    learn_round_trip(*payload);
+  }
+  payload->release();
+  if (over) requests_.give(request);
+  if (read) serve_waiting();
+  if (over && client != nullptr) client->dma_done(token);
+}
+
+void DmaEngine::invalidate_direct_mem_ptr(sc_dt::uint64 /*start*/, sc_dt::uint64 /*end*/) {}
+
+}  // namespace rnic::pcie

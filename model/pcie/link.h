@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <systemc>
+#include <tlm>
+
+#include "base/rate_server.h"
+#include "base/time.h"
+#include "config/config.h"
+#include "protocol/tlp.h"
+#include "stats/unit_stats.h"
+#include "tlm/pcie_extension.h"
+
+namespace rnic::pcie {
+
+enum class Direction : std::uint8_t { kToHost, kToDevice, kCount };
+
+/// What crossed a link in one direction.
+struct TlpCounter {
+  std::uint64_t tlps = 0;
+  std::uint64_t payload_bytes = 0;
+  std::uint64_t wire_bytes = 0;  ///< headers, framing and CRC included
+};
+
+/// A PCIe link between a device and the root complex: two directions that serialise TLPs at the
+/// rate left after coding and DLLPs, and a constant latency through both ends. Upstream go read
+/// requests and posted writes, downstream completions and MMIO writes.
+///
+/// Approximately timed without kernel events: delays are annotated on the calls. A request
+/// (BEGIN_REQ) is passed on with the delay of its arrival (a read: of its first TLP; a write: of
+/// its last byte) and answered TLM_UPDATED / END_REQ with the delay after which its last byte has
+/// left. A response (BEGIN_RESP) comes at the instant the first data is ready and is passed on with
+/// the delay of the last byte's arrival; a posted write's response takes no time and no wire.
+/// Calls must come in the order in which the packets are to travel.
+class Link : public sc_core::sc_module {
+ public:
+  static constexpr unsigned kWidth = 32;
+  using OptionalInitiator = tlm::tlm_initiator_socket<kWidth, tlm::tlm_base_protocol_types, 1,
+                                                      sc_core::SC_ZERO_OR_MORE_BOUND>;
+  using OptionalTarget = tlm::tlm_target_socket<kWidth, tlm::tlm_base_protocol_types, 1,
+                                                sc_core::SC_ZERO_OR_MORE_BOUND>;
+
+  Link(const sc_core::sc_module_name& name, const config::PcieConfig& config);
+
+  OptionalTarget device_target;        ///< from the device's DMA engine
+  OptionalInitiator device_initiator;  ///< to the device's BAR
+  OptionalInitiator host_initiator;    ///< to the root complex
+  OptionalTarget host_target;          ///< MMIO from the root complex
+
+  const protocol::TlpRules& rules() const { return rules_; }
+  /// Rate left to TLPs, each direction.
+  const BitRate& rate() const { return lane(Direction::kToHost).server.rate(); }
+  Time latency() const { return latency_; }
+
+  const TlpCounter& counter(Direction direction, tlm_ext::Purpose purpose) const {
+    return lane(direction).by_purpose[static_cast<std::size_t>(purpose)];
+  }
+  /// All purposes together.
+  TlpCounter total(Direction direction) const;
+  const stats::UnitStats& unit(Direction direction) const { return lane(direction).unit; }
+  void reset_statistics(Time now);
+
+ private:
+  /// One direction of the wire.
+  struct Lane {
+    RateServer server;
+    stats::UnitStats unit;
+    std::array<TlpCounter, tlm_ext::kPurposeCount> by_purpose{};
+  };
+
+  /// What the sockets of one end are bound to.
+  struct End : public tlm::tlm_fw_transport_if<>, public tlm::tlm_bw_transport_if<> {
+    Link* link = nullptr;
+    bool is_device = false;
+
+    tlm::tlm_sync_enum nb_transport_fw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
+                                       sc_core::sc_time& delay) override;
+    tlm::tlm_sync_enum nb_transport_bw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
+                                       sc_core::sc_time& delay) override;
+    void b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) override;
+    bool get_direct_mem_ptr(tlm::tlm_generic_payload& payload, tlm::tlm_dmi& dmi) override;
+    unsigned transport_dbg(tlm::tlm_generic_payload& payload) override;
+    void invalidate_direct_mem_ptr(sc_dt::uint64 start, sc_dt::uint64 end) override;
+  };
+
+  Lane& lane(Direction direction) { return lanes_[static_cast<std::size_t>(direction)]; }
+  const Lane& lane(Direction direction) const {
+    return lanes_[static_cast<std::size_t>(direction)];
+  }
+  OptionalInitiator& onward(bool from_device) {
+    return from_device ? host_initiator : device_initiator;
+  }
+
+  /// Occupies a direction with `tlps`, not before `earliest`.
+  Reservation send(Direction direction, Time earliest, const protocol::TlpCount& tlps,
+                   tlm_ext::Purpose purpose);
+  /// Sends a request; `arrival` is when the far end may start on it.
+  Reservation send_request(bool from_device, Time earliest, const tlm::tlm_generic_payload& payload,
+                           Time& arrival);
+  /// Sends the completions of a read; returns when their last byte arrives.
+  Time send_response(bool to_device, Time earliest, const tlm::tlm_generic_payload& payload);
+
+  protocol::TlpRules rules_;
+  Time latency_;
+  std::array<Lane, static_cast<std::size_t>(Direction::kCount)> lanes_;
+  End device_end_;
+  End host_end_;
+};
+
+}  // namespace rnic::pcie
