@@ -65,13 +65,13 @@ void RootComplex::mmio_write(Time earliest, std::uint64_t offset, const std::uin
 
 Time RootComplex::schedule(const tlm::tlm_generic_payload& payload, Time arrival) {
   const std::uint32_t bytes = payload.get_data_length();
-  Time ready = arrival;
-  if (iommu_ && !is_interrupt(payload)) ready += iommu_->translate(payload.get_address(), bytes);
-  const Reservation slot = channel_.reserve(ready, bytes);
+  const Reservation slot = channel_.reserve(arrival, bytes);
   unit_.add_busy(slot.end - slot.start);
   const bool relaxed = is_relaxed(payload);
-  // The channel spaces requests by their transfer times; within one, data streams as it comes.
+  // The channel spaces requests by their transfer times; within one, data streams as it comes. A
+  // walk holds up its own request only: the channel serves others meanwhile.
   Time instant = slot.start + (payload.is_read() ? read_latency_ : write_latency_);
+  if (iommu_ && !is_interrupt(payload)) instant += iommu_->translate(payload.get_address(), bytes);
   if (!relaxed) instant = std::max(instant, strictly_visible_);
   if (!payload.is_read()) strictly_visible_ = std::max(strictly_visible_, instant);
   return instant;

@@ -36,9 +36,9 @@ class InterruptSink {
 };
 
 /// Where PCIe meets memory. Every DMA request costs one kernel event: at that instant a read
-/// samples memory and a write becomes visible. Instants: arrival (+ IOTLB misses), a place in the
-/// memory channel, then the read or write latency; writes in order of arrival, and no read before
-/// an earlier write unless relaxed ordering allows it. An address without memory is answered
+/// samples memory and a write becomes visible. Instants: arrival, a place in the memory channel,
+/// IOTLB misses, then the read or write latency; writes in order of arrival, and no read before an
+/// earlier write unless relaxed ordering allows it. An address without memory is answered
 /// TLM_ADDRESS_ERROR_RESPONSE.
 ///
 /// MMIO towards the device: nb_transport_fw with the delay of arrival; the device answers

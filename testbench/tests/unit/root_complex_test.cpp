@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rig's numbers: 125 ps a byte, 100 ns one way, memory read 150 ns, write 60 ns, engine latency
+// 10 ns and interval 2 ns. A 64 B read alone takes 373.5 ns, a 64 B write is visible after 181 ns.
+#include "host/root_complex.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <vector>
+
+#include "tests/support/pcie_rig.h"
+
+namespace rnic::testbench {
+namespace {
+
+using tlm_ext::Purpose;
+
+constexpr auto kPayload = Purpose::kPayload;
+
+TEST(RootComplex, AReadDoesNotPassAnEarlierWrite) {
+  PcieRigConfig config;
+  config.memory.write_latency = nanoseconds(500);
+  PcieRig rig(config);
+  const std::array<std::uint8_t, 64> fresh{77};
+  std::array<std::uint8_t, 64> seen{};
+  rig.dma.dma_write(kTimeZero, 0, 64, fresh.data(), kPayload, &rig.client, 1);
+  rig.dma.dma_read(kTimeZero, 0, 64, seen.data(), kPayload, &rig.client, 2);
+  rig.run();
+  // The write is visible at 21 + 100 + 500 = 621 ns. The read arrives at 124 ns and would sample at
+  // 274 ns; it samples at 621 ns instead, and its 84 B arrive 10.5 + 100 ns later.
+  EXPECT_EQ(rig.client.done_at.at(1), nanoseconds(621));
+  EXPECT_EQ(rig.client.done_at.at(2), picoseconds(731'500));
+  EXPECT_EQ(seen[0], 77);
+}
+
+TEST(RootComplex, RelaxedOrderingLetsItPass) {
+  PcieRigConfig config;
+  config.memory.write_latency = nanoseconds(500);
+  config.pcie.relaxed_ordering = true;
+  PcieRig rig(config);
+  const std::array<std::uint8_t, 64> fresh{77};
+  std::array<std::uint8_t, 64> seen{};
+  rig.dma.dma_write(kTimeZero, 0, 64, fresh.data(), kPayload, &rig.client, 1);
+  rig.dma.dma_read(kTimeZero, 0, 64, seen.data(), kPayload, &rig.client, 2);
+  rig.run();
+  // The read's TLP follows the write's at 21 ns: 24 + 100 + 150 + 10.5 + 100.
+  EXPECT_EQ(rig.client.done_at.at(2), picoseconds(384'500));
+  EXPECT_EQ(seen[0], 0);
+}
+
+TEST(RootComplex, AStrictWriteWaitsForRelaxedOnes) {
+  PcieRigConfig config;
+  config.pcie.relaxed_ordering = true;
+  config.iommu.enabled = true;
+  PcieRig rig(config);
+  const std::array<std::uint8_t, 64> data{1};
+  // Warm the CQE's page, so that only the payload write has to walk.
+  rig.dma.dma_write(kTimeZero, 8192, 64, data.data(), Purpose::kCqe, &rig.client, 0);
+  rig.run();
+  rig.dma.dma_write(sim_now(), 0, 64, data.data(), kPayload, &rig.client, 1);
+  rig.dma.dma_write(sim_now(), 8192, 64, data.data(), Purpose::kCqe, &rig.client, 2);
+  rig.run();
+  EXPECT_EQ(rig.client.order, (std::vector<std::uint64_t>{0, 1, 2}));
+  EXPECT_EQ(rig.client.done_at.at(1), rig.client.done_at.at(2));
+}
+
+TEST(RootComplex, WritesBecomeVisibleInCallOrder) {
+  PcieRigConfig config;
+  config.iommu.enabled = true;
+  PcieRig rig(config);
+  const std::array<std::uint8_t, 64> data{1};
+  rig.dma.dma_write(kTimeZero, 4096, 64, data.data(), kPayload, &rig.client, 0);
+  rig.run();
+  rig.dma.dma_write(sim_now(), 65536, 64, data.data(), kPayload, &rig.client, 1);  // walks
+  rig.dma.dma_write(sim_now(), 4096, 64, data.data(), Purpose::kCqe, nullptr, 2);  // hits
+  rig.dma.dma_write(sim_now(), 4096, 64, data.data(), kPayload, &rig.client, 3);
+  rig.run();
+  EXPECT_EQ(rig.client.order, (std::vector<std::uint64_t>{0, 1, 3}));
+}
+
+TEST(RootComplex, AReadSeesWhatIsThereWhenItSamples) {
+  PcieRig rig;
+  std::array<std::uint8_t, 64> seen{};
+  rig.dma.dma_read(kTimeZero, 0, 64, seen.data(), kPayload, &rig.client, 1);
+  // Sampled at 10 + 3 + 100 + 150 = 263 ns: a store of the CPU before that is seen, one after not.
+  sc_core::sc_start(to_sc_time(nanoseconds(262)));
+  rig.memory[0] = 1;
+  sc_core::sc_start(to_sc_time(nanoseconds(2)));
+  rig.memory[1] = 1;
+  rig.run();
+  EXPECT_EQ(seen[0], 1);
+  EXPECT_EQ(seen[1], 0);
+}
+
+TEST(RootComplex, MemoryBandwidthBoundsWhenItIsLow) {
+  PcieRigConfig config;
+  config.memory.bandwidth = BitRate::gbps(8);
+  PcieRig rig(config);
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    rig.dma.dma_write(kTimeZero, 0, 1024, nullptr, kPayload, &rig.client, i);
+  }
+  rig.run();
+  // 1 KiB at 1 ns a byte.
+  EXPECT_EQ(rig.client.done_at.at(99) - rig.client.done_at.at(49), nanoseconds(50 * 1024));
+  EXPECT_EQ(rig.root.unit().busy(), nanoseconds(100 * 1024));
+  EXPECT_EQ(rig.memory.touches, 100U);
+}
+
+TEST(RootComplex, AnIotlbMissAddsAWalk) {
+  PcieRigConfig config;
+  config.iommu.enabled = true;
+  PcieRig rig(config);
+  rig.dma.dma_read(kTimeZero, 0, 64, nullptr, kPayload, &rig.client, 1);
+  rig.run();
+  EXPECT_EQ(rig.client.done_at.at(1), picoseconds(673'500));
+  Time start = sim_now();
+  rig.dma.dma_read(start, 64, 64, nullptr, kPayload, &rig.client, 2);
+  rig.run();
+  EXPECT_EQ(rig.client.done_at.at(2) - start, picoseconds(373'500));
+  // From the known page into the next: one walk; two requests of 32 B, so a second header on the
+  // way back (2.5 ns), while the second request overlaps with the first.
+  start = sim_now();
+  rig.dma.dma_read(start, 4096 - 32, 64, nullptr, kPayload, &rig.client, 3);
+  rig.run();
+  EXPECT_EQ(rig.client.done_at.at(3) - start, picoseconds(676'000));
+  EXPECT_EQ(rig.root.iommu()->misses(), 2U);
+  EXPECT_EQ(rig.root.iommu()->hits(), 2U);
+}
+
+TEST(RootComplex, TheIotlbForgetsTheLeastRecentlyUsedPage) {
+  config::IommuConfig config{};
+  config.enabled = true;
+  config.iotlb_entries = 2;
+  config.walk_latency = nanoseconds(300);
+  host::Iommu iommu(config, 4096);
+  EXPECT_EQ(iommu.translate(0, 64), nanoseconds(300));
+  EXPECT_EQ(iommu.translate(4096, 64), nanoseconds(300));
+  EXPECT_EQ(iommu.translate(0, 64), kTimeZero);
+  EXPECT_EQ(iommu.translate(8192, 64), nanoseconds(300));  // page 1 goes
+  EXPECT_EQ(iommu.translate(0, 4096), kTimeZero);
+  EXPECT_EQ(iommu.translate(4096, 64), nanoseconds(300));    // page 2 goes
+  EXPECT_EQ(iommu.translate(4095, 4098), nanoseconds(300));  // pages 0 and 1 hit, 2 walks
+  EXPECT_EQ(iommu.misses(), 5U);
+}
+
+TEST(RootComplex, LargePagesNeedFewerEntries) {
+  config::IommuConfig config{};
+  config.iotlb_entries = 96;
+  config.walk_latency = nanoseconds(300);
+  host::Iommu iommu(config, 2 << 20);
+  EXPECT_EQ(iommu.translate(0, 64), nanoseconds(300));
+  EXPECT_EQ(iommu.translate((2 << 20) - 64, 64), kTimeZero);
+}
+
+class InterruptLog : public host::InterruptSink {
+ public:
+  void interrupt(std::uint64_t address, const std::uint8_t* data, std::uint32_t bytes) override {
+    at = sim_now();
+    vector = data[0];
+    where = address;
+    length = bytes;
+  }
+  Time at{0};
+  int vector = -1;
+  std::uint64_t where = 0;
+  std::uint32_t length = 0;
+};
+
+TEST(RootComplex, AnInterruptGoesToItsSinkAfterEarlierWrites) {
+  PcieRig rig;
+  InterruptLog log;
+  rig.root.set_interrupt_sink(&log);
+  const std::array<std::uint8_t, 64> data{33};
+  rig.dma.dma_write(kTimeZero, 0, 64, data.data(), Purpose::kEqe, &rig.client, 1);
+  rig.dma.dma_write(kTimeZero, 0xFEE0'0000, 4, data.data(), Purpose::kMsix, nullptr, 0);
+  rig.run();
+  EXPECT_EQ(log.vector, 33);
+  EXPECT_EQ(log.where, 0xFEE0'0000U);
+  EXPECT_EQ(log.length, 4U);
+  // Behind the 88 B of the write (leaves at 21 ns), its own 28 B: 3.5 ns, 100, 60.
+  EXPECT_EQ(log.at, picoseconds(184'500));
+  EXPECT_EQ(rig.root.faults(), 0U);
+  EXPECT_EQ(rig.memory.writes, 1U);
+}
+
+}  // namespace
+}  // namespace rnic::testbench
