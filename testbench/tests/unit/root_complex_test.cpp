@@ -101,8 +101,8 @@ TEST(RootComplex, MemoryBandwidthBoundsWhenItIsLow) {
   }
   rig.run();
   // 1 KiB at 1 ns a byte.
-  EXPECT_EQ(rig.client.done_at.at(99) - rig.client.done_at.at(49), nanoseconds(50 * 1024));
-  EXPECT_EQ(rig.root.unit().busy(), nanoseconds(100 * 1024));
+  EXPECT_EQ(rig.client.done_at.at(99) - rig.client.done_at.at(49), nanoseconds(51'200));
+  EXPECT_EQ(rig.root.unit().busy(), nanoseconds(102'400));
   EXPECT_EQ(rig.memory.touches, 100U);
 }
 
