@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <systemc>
+
+#include <array>
+#include <cstdint>
+
+#include "base/event_queue.h"
+#include "base/pool.h"
+#include "base/sc_time.h"
+#include "host/physical_memory.h"
+#include "host/root_complex.h"
+
+namespace rnic::host {
+
+/// One core's time as its thread spends it. A thread runs ahead of simulated time while it only
+/// computes, and catches up (`sync`) before it looks at memory that a device may have written.
+/// Use from SC_THREADs only.
+class Core {
+ public:
+  /// Spends `duration` computing.
+  void spend(Time duration) {
+    ahead_ += duration;
+    busy_ += duration;
+  }
+
+  /// Lets simulated time catch up with this core.
+  void sync() {
+    if (ahead_ == kTimeZero) return;
+    const Time ahead = ahead_;
+    ahead_ = kTimeZero;
+    sc_core::wait(to_sc_time(ahead));
+  }
+
+  /// The core's own present.
+  Time now() const { return sim_now() + ahead_; }
+
+  /// Accounts for time spent spinning in sc_core::wait().
+  void add_busy(Time duration) { busy_ += duration; }
+  Time busy() const { return busy_; }
+  void reset_statistics() { busy_ = kTimeZero; }
+
+ private:
+  Time ahead_{0};
+  Time busy_{0};
+};
+
+/// Wakes a spinning thread when a device writes to what it polls; the polls in between are
+/// arithmetic, not events.
+class PollSpot : public MemoryWatcher {
+ public:
+  PollSpot() = default;
+  PollSpot(const PollSpot&) = delete;
+  PollSpot& operator=(const PollSpot&) = delete;
+
+  void memory_written(std::uint64_t /*pa*/, std::uint32_t /*bytes*/) override {
+    ++writes_;
+    last_write_ = sim_now();
+    if (waiting_) written_.notify();
+  }
+
+  /// Writes seen since construction.
+  std::uint64_t writes() const { return writes_; }
+  Time last_write() const { return last_write_; }
+
+  /// Spins, one look every `period`, until writes() exceeds `seen`; returns at the end of the look
+  /// that sees the write.
+  void spin(Core& core, Time period, std::uint64_t seen) {
+    core.sync();
+    const Time start = sim_now();
+    if (writes_ <= seen) {
+      waiting_ = true;
+      while (writes_ <= seen) sc_core::wait(written_);
+      waiting_ = false;
+    }
+    const Time waited = sim_now() - start;
+    const std::int64_t looks = waited / period + 1;
+    const Time end = period * looks;
+    core.add_busy(waited);
+    core.spend(end - waited);
+  }
+
+ private:
+  sc_core::sc_event written_;
+  std::uint64_t writes_ = 0;
+  Time last_write_{0};
+  bool waiting_ = false;
+};
+
+/// Stores on their way from cores to the device's registers. A core that runs ahead of simulated
+/// time hands its stores over with their time; they enter PCIe then, in order.
+class StoreBuffer : public sc_core::sc_module {
+ public:
+  StoreBuffer(const sc_core::sc_module_name& name, MmioPort& mmio)
+      : sc_module(name), mmio_(mmio), stores_("stores", this, &StoreBuffer::drain) {}
+
+  /// At most 1 KiB (a BlueFlame push).
+  void store(Time at, std::uint64_t offset, const std::uint8_t* data, std::uint32_t bytes,
+             tlm_ext::Purpose purpose);
+
+ private:
+  struct Store {
+    std::uint64_t offset = 0;
+    std::uint32_t bytes = 0;
+    tlm_ext::Purpose purpose = tlm_ext::Purpose::kDoorbell;
+    std::array<std::uint8_t, 1024> data{};
+  };
+
+  void drain(Store*& store);
+
+  MmioPort& mmio_;
+  Pool<Store> pool_;
+  EventQueue<StoreBuffer, Store*> stores_;
+};
+
+}  // namespace rnic::host

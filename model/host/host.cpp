@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/host.h"
+
+#include <string>
+
+namespace rnic::host {
+namespace {
+
+Rng stream(const config::Config& config, const std::string& host, const char* unit) {
+  return Rng(config.sim.seed, host + unit);
+}
+
+}  // namespace
+
+Host::Host(const sc_core::sc_module_name& name, const config::Config& config)
+    : sc_module(name),
+      memory(PhysicalMemory::kDefaultBytes, stream(config, this->name(), ".memory")),
+      space(memory, config.memory.page_size,
+            config.memory.memlock_limit == 0 ? AddressSpace::kUnlimited
+                                             : config.memory.memlock_limit,
+            stream(config, this->name(), ".address_space")),
+      context_memory(memory, ContextLayout{}),
+      root_complex("root_complex", config.memory, config.iommu, memory_port_),
+      verbs("verbs", config, memory, space, context_memory, root_complex) {}
+
+}  // namespace rnic::host

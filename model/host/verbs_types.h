@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "protocol/address_vector.h"
+#include "protocol/qp_state.h"
+#include "protocol/work_request.h"
+#include "stats/stage.h"
+
+/// The verbs API's data types, shaped and named as in libibverbs (rdma-core, verbs.h).
+namespace rnic::host::verbs {
+
+enum class WrOpcode : std::uint8_t {
+  kRdmaWrite = 0,
+  kRdmaWriteWithImm = 1,
+  kSend = 2,
+  kSendWithImm = 3,
+  kRdmaRead = 4,
+  kAtomicCmpAndSwp = 5,
+  kAtomicFetchAndAdd = 6,
+};
+
+/// ibv_send_flags.
+struct SendFlags {
+  static constexpr std::uint32_t kFence = 1;
+  static constexpr std::uint32_t kSignaled = 2;
+  static constexpr std::uint32_t kSolicited = 4;
+  static constexpr std::uint32_t kInline = 8;
+};
+
+struct SendWr {
+  std::uint64_t wr_id = 0;
+  WrOpcode opcode = WrOpcode::kSend;
+  std::uint32_t flags = 0;
+  const protocol::Sge* sg_list = nullptr;
+  std::uint32_t num_sge = 0;
+  std::uint32_t imm_data = 0;
+  std::uint64_t remote_addr = 0;
+  std::uint32_t rkey = 0;
+  std::uint64_t compare_add = 0;
+  std::uint64_t swap = 0;
+  stats::MessageTrace* trace = nullptr;  ///< instrumentation, not part of the API's model
+};
+
+struct RecvWr {
+  std::uint64_t wr_id = 0;
+  const protocol::Sge* sg_list = nullptr;
+  std::uint32_t num_sge = 0;
+};
+
+/// ibv_wc.
+struct Wc {
+  static constexpr std::uint32_t kWithImm = 2;
+
+  std::uint64_t wr_id = 0;
+  protocol::WcStatus status = protocol::WcStatus::kSuccess;
+  protocol::WcOpcode opcode = protocol::WcOpcode::kSend;
+  std::uint32_t byte_len = 0;
+  std::uint32_t imm_data = 0;
+  std::uint32_t qp_num = 0;
+  std::uint32_t src_qp = 0;
+  std::uint32_t wc_flags = 0;
+};
+
+struct QpInitAttr {
+  std::uint32_t max_send_wr = 128;
+  std::uint32_t max_recv_wr = 128;
+  std::uint32_t max_send_sge = 1;
+  std::uint32_t max_recv_sge = 1;
+  std::uint32_t max_inline_data = 0;
+  bool sq_sig_all = false;
+};
+
+/// ibv_qp_attr with the fields that the model uses; `mask` bits as ibv_qp_attr_mask.
+struct QpAttr {
+  protocol::QpState qp_state = protocol::QpState::kReset;
+  std::uint32_t access_flags = 0;
+  std::uint32_t dest_qp_num = 0;
+  std::uint32_t path_mtu = 1024;  ///< bytes
+  std::uint32_t rq_psn = 0;
+  std::uint32_t sq_psn = 0;
+  std::uint32_t timeout = 0;
+  std::uint32_t retry_cnt = 0;
+  std::uint32_t rnr_retry = 0;
+  std::uint32_t min_rnr_timer = 0;
+  std::uint32_t max_rd_atomic = 1;
+  std::uint32_t max_dest_rd_atomic = 1;
+  protocol::AddressVector ah_attr;
+};
+
+}  // namespace rnic::host::verbs

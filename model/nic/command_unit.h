@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <systemc>
+
+#include "base/event_queue.h"
+#include "base/rate_server.h"
+#include "base/pool.h"
+#include "config/config.h"
+#include "nic/interfaces.h"
+#include "pcie/dma.h"
+#include "protocol/command.h"
+
+namespace rnic::nic {
+
+/// The firmware's command interface: reads a mailbox by DMA, takes the command's time, executes it
+/// and writes the status back. Commands run one after another.
+class CommandUnit : public sc_core::sc_module, public CommandIf, public pcie::DmaClient {
+ public:
+  sc_core::sc_export<CommandIf> commands{"commands"};
+  sc_core::sc_port<pcie::DmaIf> dma{"dma"};
+  sc_core::sc_port<CompletionQueueIf> completion_queues{"completion_queues"};
+  sc_core::sc_port<CompletionIf> completion{"completion"};
+  sc_core::sc_port<RecvQueueIf> recv_queues{"recv_queues"};
+  sc_core::sc_port<SchedulerIf> scheduler{"scheduler"};
+  sc_core::sc_port<TranslationIf> translation{"translation"};
+
+  CommandUnit(const sc_core::sc_module_name& name, const config::NicConfig& config,
+              transport::Transport& transport, QpTable& queue_pairs);
+
+  void execute(std::uint64_t mailbox_address, Time t) override;
+  void dma_done(std::uint64_t token) override;
+
+ private:
+  struct Command {
+    std::uint64_t address = 0;
+    protocol::CommandMailbox mailbox{};
+  };
+
+  void run(Command*& command);
+  protocol::CommandStatus dispatch(const protocol::CommandMailbox& mailbox, Time now);
+  void create_qp(const protocol::CreateQpCommand& create);
+  protocol::CommandStatus modify_qp(const protocol::ModifyQpCommand& modify, Time now);
+  static void apply(QpContext& qp, const protocol::ModifyQpCommand& modify);
+  static void reset(QpContext& qp);
+
+  transport::Transport& transport_;
+  QpTable& queue_pairs_;
+  Time latency_;
+  std::uint32_t max_rd_atomic_;
+  Server firmware_;
+  Pool<Command> pool_;
+  EventQueue<CommandUnit, Command*> executing_;
+};
+
+}  // namespace rnic::nic

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nic/completion_unit.h"
+
+namespace rnic::nic {
+
+using protocol::QpState;
+using protocol::WcStatus;
+
+CompletionUnit::CompletionUnit(const sc_core::sc_module_name& name,
+                               const config::NicConfig& config)
+    : sc_module(name), stage_(this->name(), config.completion, Clock(config.clock_hz)) {
+  completion.bind(*this);
+}
+
+void CompletionUnit::retire(QpContext& qp, Time t) {
+  while (!qp.sq.empty()) {
+    transport::SendEntry& entry = qp.sq.front();
+    if (qp.state == QpState::kError && !entry.finished) {
+      entry.status = WcStatus::kWrFlushError;
+      entry.finished = true;
+      entry.placing = false;
+    }
+    if (!entry.finished || entry.placing) break;
+    const bool failed = entry.status != WcStatus::kSuccess;
+    complete(qp, entry, t);
+    qp.sq.pop_front();
+    ++qp.sq_base;
+    if (qp.tx_number < qp.sq_base) {
+      qp.tx_number = qp.sq_base;
+      qp.tx_offset = 0;
+    }
+    if (failed && qp.state != QpState::kError) fail(qp, t);
+  }
+  // Posted but never decoded: they must be flushed too.
+  if (qp.state == QpState::kError && qp.sq.empty()) wqes->fetch(qp, t);
+}
+
+void CompletionUnit::complete(QpContext& qp, transport::SendEntry& entry, Time t) {
+  const bool failed = entry.status != WcStatus::kSuccess;
+  if (entry.trace != nullptr) entry.trace->mark(stats::Stage::kAck, t);
+  if (!entry.wqe.signaled && !failed) return;
+  protocol::Cqe cqe;
+  cqe.kind = failed ? protocol::Cqe::Kind::kRequesterError : protocol::Cqe::Kind::kRequester;
+  cqe.status = entry.status;
+  cqe.opcode = entry.wqe.opcode;
+  cqe.qpn = qp.qpn;
+  cqe.byte_count = entry.wqe.length;
+  cqe.wqe_counter = entry.wqe.index;
+  completion_queues->post(qp.send_cqn, cqe, entry.trace, stage_.pass(t));
+}
+
+void CompletionUnit::fail(QpContext& qp, Time t) {
+  if (qp.state == QpState::kError) return;
+  qp.state = QpState::kError;
+  qp.failed = false;
+  qp.retry_deadline = kTimeNever;
+  retire(qp, t);
+  recv_queues->flush(qp, t);
+}
+
+}  // namespace rnic::nic

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <systemc>
+
+#include "nic/interfaces.h"
+#include "nic/stage.h"
+
+namespace rnic::nic {
+
+/// Retires send work in post order: a completion for what was signalled, and for every error; after
+/// an error the queue pair is in ERR and the rest is flushed (IBTA vol 1, 10.3.1.5).
+class CompletionUnit : public sc_core::sc_module, public CompletionIf {
+ public:
+  sc_core::sc_export<CompletionIf> completion{"completion"};
+  sc_core::sc_port<CompletionQueueIf> completion_queues{"completion_queues"};
+  sc_core::sc_port<RecvQueueIf> recv_queues{"recv_queues"};
+  sc_core::sc_port<WqeFetchIf> wqes{"wqes"};
+
+  CompletionUnit(const sc_core::sc_module_name& name, const config::NicConfig& config);
+
+  void retire(QpContext& qp, Time t) override;
+  void fail(QpContext& qp, Time t) override;
+
+  stats::UnitStats& stats() { return stage_.stats(); }
+
+ private:
+  void complete(QpContext& qp, transport::SendEntry& entry, Time t);
+
+  PipelineStage stage_;
+};
+
+}  // namespace rnic::nic

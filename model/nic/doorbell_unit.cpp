@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nic/doorbell_unit.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace rnic::nic {
+
+using protocol::BarLayout;
+using protocol::kWqeBlockBytes;
+
+DoorbellUnit::DoorbellUnit(const sc_core::sc_module_name& name, const config::NicConfig& config,
+                           const QpTable& queue_pairs)
+    : sc_module(name), queue_pairs_(queue_pairs), clock_(config.clock_hz),
+      stage_(this->name(), config.doorbell, clock_),
+      arrivals_("arrivals", this, &DoorbellUnit::arrive) {
+  bar.bind(*this);
+}
+
+tlm::tlm_sync_enum DoorbellUnit::nb_transport_fw(tlm::tlm_generic_payload& payload,
+                                                 tlm::tlm_phase& /*phase*/,
+                                                 sc_core::sc_time& delay) {
+  if (payload.get_command() != tlm::TLM_WRITE_COMMAND ||
+      payload.get_data_length() > kWqeBlockBytes) {
+    payload.set_response_status(tlm::TLM_COMMAND_ERROR_RESPONSE);
+    return tlm::TLM_COMPLETED;
+  }
+  Write* write = writes_.take();
+  write->offset = payload.get_address();
+  write->bytes = payload.get_data_length();
+  std::memcpy(write->data.data(), payload.get_data_ptr(), write->bytes);
+  payload.set_response_status(tlm::TLM_OK_RESPONSE);
+  const Time arrival = clock_.next_edge(sim_now() + from_sc_time(delay));
+  arrivals_.post(stage_.pass(arrival), write);
+  return tlm::TLM_COMPLETED;
+}
+
+void DoorbellUnit::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) {
+  tlm::tlm_phase phase = tlm::BEGIN_REQ;
+  nb_transport_fw(payload, phase, delay);
+}
+
+bool DoorbellUnit::get_direct_mem_ptr(tlm::tlm_generic_payload& /*payload*/,
+                                      tlm::tlm_dmi& /*dmi*/) {
+  return false;  // registers have side effects
+}
+
+unsigned DoorbellUnit::transport_dbg(tlm::tlm_generic_payload& /*payload*/) { return 0; }
+
+void DoorbellUnit::arrive(Write*& write) {
+  const Time now = sim_now();
+  switch (write->offset) {
+    case BarLayout::kSendDoorbell:
+      if (write->bytes == protocol::SendDoorbell::kBytes) {
+        send_doorbell(*write, now);
+      } else {
+        blueflame(*write, now);
+      }
+      break;
+    case BarLayout::kCommand:
+      commands->execute(protocol::load_be64(write->data.data()), now);
+      break;
+    default:
+      if (write->offset > BarLayout::kSendDoorbell &&
+          write->offset < BarLayout::kSendDoorbell +
+                              std::uint64_t{protocol::kMaxWqeBlocks} * kWqeBlockBytes) {
+        blueflame(*write, now);
+      } else {
+        ++ignored_;
+      }
+      break;
+  }
+  writes_.give(write);
+}
+
+void DoorbellUnit::send_doorbell(const Write& write, Time t) {
+  const auto doorbell = protocol::SendDoorbell::decode(write.data.data());
+  QpContext* qp = queue_pairs_.find(doorbell.qpn);
+  if (qp == nullptr) {
+    ++ignored_;
+    return;
+  }
+  ++doorbells_;
+  qp->sq_producer = doorbell.producer;
+  qp->doorbell_at = t;
+  if (qp->state == protocol::QpState::kError) {
+    wqes->fetch(*qp, t);  // accepted and flushed
+  } else {
+    scheduler->activate(*qp, t);
+  }
+}
+
+void DoorbellUnit::blueflame(const Write& write, Time t) {
+  const std::uint64_t at = write.offset - BarLayout::kSendDoorbell;
+  std::memcpy(push_.blocks.data() + at, write.data.data(), write.bytes);
+  if (at == 0) {
+    push_.wanted = std::clamp(protocol::peek_wqe_blocks(write.data.data()), 1U,
+                              protocol::kMaxWqeBlocks);
+    push_.have = 0;
+  }
+  if (++push_.have < push_.wanted) return;
+  const std::uint32_t qpn = protocol::load_be32(push_.blocks.data() + 4) >> 8;
+  QpContext* qp = queue_pairs_.find(qpn);
+  if (qp == nullptr) {
+    ++ignored_;
+    return;
+  }
+  ++blueflames_;
+  const auto index = static_cast<std::uint16_t>(protocol::load_be32(push_.blocks.data()) >> 8);
+  qp->sq_producer = static_cast<std::uint16_t>(index + push_.wanted);
+  qp->doorbell_at = t;
+  // Not usable when earlier WQEs are still to be read from the ring: the push is a doorbell then.
+  wqes->blueflame(*qp, push_.blocks.data(), push_.wanted, t);
+  if (qp->state == protocol::QpState::kError) {
+    wqes->fetch(*qp, t);
+  } else {
+    scheduler->activate(*qp, t);
+  }
+}
+
+}  // namespace rnic::nic

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <systemc>
+#include <tlm>
+
+#include <array>
+#include <cstdint>
+
+#include "base/event_queue.h"
+#include "base/pool.h"
+#include "nic/interfaces.h"
+#include "nic/stage.h"
+#include "protocol/doorbell.h"
+
+namespace rnic::nic {
+
+/// The device's BAR: takes MMIO writes and turns them into work. An 8-byte store to the send
+/// register is a doorbell, 64-byte stores are a WQE pushed by BlueFlame, the command register takes
+/// the bus address of a mailbox.
+class DoorbellUnit : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
+ public:
+  tlm::tlm_target_socket<> bar{"bar"};
+  sc_core::sc_port<SchedulerIf> scheduler{"scheduler"};
+  sc_core::sc_port<WqeFetchIf> wqes{"wqes"};
+  sc_core::sc_port<CommandIf> commands{"commands"};
+
+  DoorbellUnit(const sc_core::sc_module_name& name, const config::NicConfig& config,
+               const QpTable& queue_pairs);
+
+  stats::UnitStats& stats() { return stage_.stats(); }
+  std::uint64_t doorbells() const { return doorbells_; }
+  std::uint64_t blueflames() const { return blueflames_; }
+  /// MMIO writes that named no queue pair or register.
+  std::uint64_t ignored() const { return ignored_; }
+
+ private:
+  /// The bytes of one MMIO write TLP.
+  struct Write {
+    std::uint64_t offset = 0;
+    std::uint32_t bytes = 0;
+    std::array<std::uint8_t, protocol::kWqeBlockBytes> data{};
+  };
+  /// BlueFlame blocks received so far of the WQE being pushed.
+  struct Push {
+    std::uint32_t wanted = 0;
+    std::uint32_t have = 0;
+    std::array<std::uint8_t, std::size_t{protocol::kMaxWqeBlocks} * protocol::kWqeBlockBytes>
+        blocks{};
+  };
+
+  tlm::tlm_sync_enum nb_transport_fw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
+                                     sc_core::sc_time& delay) override;
+  void b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) override;
+  bool get_direct_mem_ptr(tlm::tlm_generic_payload& payload, tlm::tlm_dmi& dmi) override;
+  unsigned transport_dbg(tlm::tlm_generic_payload& payload) override;
+
+  void arrive(Write*& write);
+  void send_doorbell(const Write& write, Time t);
+  void blueflame(const Write& write, Time t);
+
+  const QpTable& queue_pairs_;
+  Clock clock_;
+  PipelineStage stage_;
+  Pool<Write> writes_;
+  Push push_;
+  std::uint64_t doorbells_ = 0;
+  std::uint64_t blueflames_ = 0;
+  std::uint64_t ignored_ = 0;
+  EventQueue<DoorbellUnit, Write*> arrivals_;
+};
+
+}  // namespace rnic::nic

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <systemc>
+
+#include "nic/jobs.h"
+#include "protocol/cqe.h"
+
+/// What the NIC's units ask of each other. Each unit implements its interface and reaches its
+/// neighbours through sc_ports that nic.cpp binds, so that a test can put a fake in their place.
+/// A `Time t` is when the request takes effect: now or, after fixed pipeline latencies, a little
+/// later.
+namespace rnic::nic {
+
+/// SqScheduler: chooses which queue pair sends its next packet.
+class SchedulerIf : public virtual sc_core::sc_interface {
+ public:
+  /// `qp` may have requests or responses to send.
+  virtual void activate(QpContext& qp, Time t) = 0;
+  /// A packet left the transmit path; its slot may be used again.
+  virtual void slot_freed(Time t) = 0;
+};
+
+/// QpContextCache: brings a QP's context on chip.
+class ContextIf : public virtual sc_core::sc_interface {
+ public:
+  /// True: the context is here, `t` is advanced by the lookup. False: `waiter` is resumed when the
+  /// fetch is over; `again` tells that this is the same request after a resume.
+  virtual bool acquire(QpContext& qp, ContextRole role, Time& t, Waiter* waiter, bool again) = 0;
+};
+
+/// WqeFetcher: brings WQEs from the send ring.
+class WqeFetchIf : public virtual sc_core::sc_interface {
+ public:
+  /// Starts a fetch when WQEs are posted and none is under way.
+  virtual void fetch(QpContext& qp, Time t) = 0;
+  /// WQE blocks that came with a BlueFlame write; false when they can't be used (out of order).
+  virtual bool blueflame(QpContext& qp, const std::uint8_t* blocks, std::uint32_t count,
+                         Time t) = 0;
+};
+
+/// TranslationUnit.
+class TranslationIf : public virtual sc_core::sc_interface {
+ public:
+  virtual void translate(Translation& translation, Time t) = 0;
+  /// Drops what is cached of a key (deregistration, invalidation).
+  virtual void invalidate(std::uint32_t key, std::uint32_t first_mtt, std::uint32_t count) = 0;
+};
+
+/// PayloadGather: first stage of the transmit pipeline.
+class TransmitIf : public virtual sc_core::sc_interface {
+ public:
+  virtual void gather(TxJob* job, Time t) = 0;
+};
+
+/// Packetizer.
+class PacketizeIf : public virtual sc_core::sc_interface {
+ public:
+  virtual void packetize(TxJob* job, Time t) = 0;
+};
+
+/// Port, transmit side.
+class PortIf : public virtual sc_core::sc_interface {
+ public:
+  virtual void send(protocol::Frame* frame, Time ready) = 0;
+  /// The frame's place in the receive buffer is free from `when` on.
+  virtual void release(const protocol::Frame& frame, Time when) = 0;
+};
+
+/// Responder: executes what an arriving frame asks.
+class ResponderIf : public virtual sc_core::sc_interface {
+ public:
+  virtual void execute(RxJob* job, Time t) = 0;
+};
+
+/// RxPipeline, as seen by the responder.
+class RxPipelineIf : public virtual sc_core::sc_interface {
+ public:
+  /// The job's plan was carried out (or dropped): the QP's next frame may go on.
+  virtual void executed(RxJob* job, Time t) = 0;
+  /// The frame's bytes are in memory: frame and job are free.
+  virtual void retire(RxJob* job) = 0;
+};
+
+/// RqUnit: RECV WQEs.
+class RecvQueueIf : public virtual sc_core::sc_interface {
+ public:
+  enum class Answer : std::uint8_t { kReady, kEmpty, kWait };
+  /// kReady: qp.rq.front() is the RECV to use, `t` advanced. kEmpty: none is posted. kWait:
+  /// `waiter` is resumed when a fetch is over, and asks `again`.
+  virtual Answer acquire(QpContext& qp, Time& t, Waiter* waiter, bool again) = 0;
+  /// The front RECV is used up.
+  virtual void consume(QpContext& qp, Time t) = 0;
+  /// Fetches ahead; called when a QP may start receiving.
+  virtual void prefetch(QpContext& qp, Time t) = 0;
+  /// Completes every posted RECV with a flush error.
+  virtual void flush(QpContext& qp, Time t) = 0;
+};
+
+/// CompletionUnit: retires send work in order.
+class CompletionIf : public virtual sc_core::sc_interface {
+ public:
+  virtual void retire(QpContext& qp, Time t) = 0;
+  /// Moves the QP to ERR and flushes its queues.
+  virtual void fail(QpContext& qp, Time t) = 0;
+};
+
+/// CqUnit: writes completion queue entries.
+class CompletionQueueIf : public virtual sc_core::sc_interface {
+ public:
+  virtual void post(std::uint32_t cqn, const protocol::Cqe& cqe, stats::MessageTrace* trace,
+                    Time t) = 0;
+  virtual void create(std::uint32_t cqn, std::uint64_t ring_address, std::uint32_t log_entries) = 0;
+};
+
+/// RetransmissionTimer.
+class TimerIf : public virtual sc_core::sc_interface {
+ public:
+  /// qp.retry_deadline or qp.rnr_until changed.
+  virtual void update(QpContext& qp) = 0;
+};
+
+/// CommandUnit.
+class CommandIf : public virtual sc_core::sc_interface {
+ public:
+  virtual void execute(std::uint64_t mailbox_address, Time t) = 0;
+};
+
+}  // namespace rnic::nic

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <systemc>
+
+#include <memory>
+
+#include "config/config.h"
+#include "link/link_port.h"
+#include "nic/command_unit.h"
+#include "nic/completion_unit.h"
+#include "nic/cq_unit.h"
+#include "nic/doorbell_unit.h"
+#include "nic/packetizer.h"
+#include "nic/payload_gather.h"
+#include "nic/port.h"
+#include "nic/qp_context_cache.h"
+#include "nic/responder.h"
+#include "nic/retransmission_timer.h"
+#include "nic/rq_unit.h"
+#include "nic/rx_pipeline.h"
+#include "nic/sq_scheduler.h"
+#include "nic/translation_unit.h"
+#include "nic/wqe_fetcher.h"
+#include "pcie/dma_engine.h"
+#include "transport/encapsulation.h"
+#include "transport/transport.h"
+
+namespace rnic::nic {
+
+/// Bus addresses of the device's tables in host memory, as the driver tells the device at start.
+struct ContextTables {
+  std::uint64_t qpc = 0;
+  std::uint64_t mpt = 0;
+  std::uint64_t mtt = 0;
+  std::uint32_t mpt_entries = 0;
+};
+
+/// The NIC: its units and how they are wired, in the order of a WRITE's journey. PCIe attaches at
+/// `dma.socket` (requests) and `doorbell.bar` (registers), the cable at `port.link`.
+class Nic : public sc_core::sc_module {
+ public:
+  Nic(const sc_core::sc_module_name& name, const config::Config& config,
+      const transport::PortIdentity& identity, const ContextTables& tables,
+      const link::LinkPortConfig& link_config, protocol::FramePool& frames);
+
+  /// Zeroes all statistics: the measured window starts at `now`.
+  void reset_statistics(Time now);
+
+  QpTable queue_pairs;
+
+ private:
+  // What units share; built before them.
+  MissBudget misses_;
+  Pool<TxJob> tx_jobs_;
+  transport::PortIdentity identity_;
+  std::unique_ptr<transport::Encapsulation> encapsulation_;
+  std::unique_ptr<transport::Transport> transport_;
+
+ public:
+  transport::Transport& transport() { return *transport_; }
+  const transport::Encapsulation& encapsulation() const { return *encapsulation_; }
+
+  pcie::DmaEngine dma;
+  DoorbellUnit doorbell;
+  SqScheduler scheduler;
+  QpContextCache qp_contexts;
+  WqeFetcher wqe_fetcher;
+  TranslationUnit translation;
+  PayloadGather payload_gather;
+  Packetizer packetizer;
+  Port port;
+  RxPipeline rx_pipeline;
+  Responder responder;
+  RqUnit rq;
+  CompletionUnit completion;
+  CqUnit cq;
+  RetransmissionTimer timer;
+  CommandUnit command;
+};
+
+}  // namespace rnic::nic

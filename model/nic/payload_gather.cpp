@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nic/payload_gather.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+#include "base/sc_time.h"
+
+namespace rnic::nic {
+
+using stats::Stage;
+using transport::TxPlan;
+
+PayloadGather::PayloadGather(const sc_core::sc_module_name& name, transport::Transport& transport,
+                             protocol::FramePool& frames, Pool<TxJob>& jobs, bool move_bytes)
+    : sc_module(name), transport_(transport), frames_(frames), jobs_(jobs),
+      move_bytes_(move_bytes), stats_(this->name()) {
+  transmit.bind(*this);
+}
+
+TxJob* PayloadGather::job_of(Translation& translation) {
+  // A translation is a member of its job.
+  return static_cast<TxJob*>(translation.owner);
+}
+
+void PayloadGather::gather(TxJob* job, Time t) {
+  stats_.set_occupancy(sim_now(), ++in_flight_);
+  protocol::Frame& frame = *job->frame;
+  frame.has_payload_data = move_bytes_;
+  switch (job->plan.payload) {
+    case TxPlan::Payload::kNone:
+      complete(job, t);
+      return;
+    case TxPlan::Payload::kInline: {
+      frame.payload.reserve(job->plan.length);
+      const transport::SendEntry* entry = job->qp->entry(job->plan.entry_number);
+      std::memcpy(frame.payload.data(), entry->wqe.inline_bytes.data() + job->plan.message_offset,
+                  job->plan.length);
+      complete(job, t);
+      return;
+    }
+    case TxPlan::Payload::kRemote:
+      job->plan.piece_count = 1;
+      job->plan.pieces[0] = {job->plan.address, job->plan.length, job->plan.rkey};
+      break;
+    case TxPlan::Payload::kLocal:
+      break;
+  }
+  if (move_bytes_) frame.payload.reserve(job->plan.length);
+  job->reads_pending = 1;  // held until every piece has been issued
+  next_piece(job, t);
+}
+
+void PayloadGather::next_piece(TxJob* job, Time t) {
+  const protocol::Sge& piece = job->plan.pieces[job->piece];
+  Translation& request = job->translation;
+  request.key = piece.lkey;
+  request.pd = job->qp->pd;
+  request.qpn = job->qp->qpn;
+  request.needed_access =
+      job->plan.payload == TxPlan::Payload::kRemote ? protocol::kAccessRemoteRead
+                                                          : protocol::kAccessLocalRead;
+  request.check_address = request.address = piece.address;
+  request.check_length = request.length = piece.length;
+  request.client = this;
+  request.owner = job;
+  translation->translate(request, t);
+}
+
+void PayloadGather::translated(Translation& request, Time t) {
+  TxJob* job = job_of(request);
+  if (request.result != protocol::AccessResult::kOk) {
+    fail(job, t);
+    return;
+  }
+  if (job->plan.trace != nullptr) {
+    job->plan.trace->mark(job->plan.is_response ? Stage::kRemoteTranslation
+                                                : Stage::kLocalTranslation, t);
+  }
+  std::uint8_t* into = move_bytes_ ? job->frame->payload.data() : nullptr;
+  for (std::uint32_t i = 0; i < request.segment_count; ++i) {
+    const BusSegment& segment = request.segments[i];
+    ++job->reads_pending;
+    dma->dma_read(t, segment.address, segment.bytes,
+                  into != nullptr ? into + job->filled : nullptr, tlm_ext::Purpose::kPayload, this,
+                  reinterpret_cast<std::uint64_t>(job));
+    job->filled += segment.bytes;
+  }
+  if (++job->piece < job->plan.piece_count) {
+    next_piece(job, t);
+    return;
+  }
+  if (--job->reads_pending == 0) complete(job, t);
+}
+
+void PayloadGather::dma_done(std::uint64_t token) {
+  auto* job = reinterpret_cast<TxJob*>(token);
+  if (--job->reads_pending > 0) return;
+  const Time now = sim_now();
+  if (job->plan.trace != nullptr) {
+    job->plan.trace->mark(job->plan.is_response ? Stage::kResponderRead : Stage::kPayloadFetch,
+                          now);
+  }
+  complete(job, now);
+}
+
+void PayloadGather::complete(TxJob* job, Time t) {
+  job->ready = true;
+  job->ready_at = t;
+  release_in_order(*job->qp, t);
+}
+
+void PayloadGather::fail(TxJob* job, Time t) {
+  job->failed = true;
+  if (job->plan.is_response) {
+    transport_.refuse_response(*job->qp, job->plan, t);
+  } else if (transport::SendEntry* entry = job->qp->entry(job->plan.entry_number)) {
+    entry->status = protocol::WcStatus::kLocalProtectionError;
+    entry->finished = true;
+    job->qp->tx_number = job->plan.entry_number;
+  }
+  --job->reads_pending;
+  complete(job, t);
+}
+
+void PayloadGather::release_in_order(QpContext& qp, Time t) {
+  while (qp.tx_head != nullptr && qp.tx_head->ready && qp.tx_head->reads_pending == 0) {
+    TxJob* job = qp.tx_head;
+    qp.tx_head = job->next;
+    if (qp.tx_head == nullptr) qp.tx_tail = nullptr;
+    stats_.set_occupancy(sim_now(), --in_flight_);
+    if (!job->failed) {
+      packetizer->packetize(job, std::max(t, job->ready_at));
+      continue;
+    }
+    frames_.give(job->frame);
+    jobs_.give(job);
+    completion->retire(qp, t);
+    scheduler->slot_freed(t);
+  }
+}
+
+}  // namespace rnic::nic

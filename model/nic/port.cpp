@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nic/port.h"
+
+namespace rnic::nic {
+
+Port::Port(const sc_core::sc_module_name& name, const link::LinkPortConfig& config,
+           protocol::FramePool& frames)
+    : sc_module(name), link("link", config, frames) {
+  port.bind(*this);
+  link.set_receiver(this);
+  link.set_egress_client(this);
+}
+
+void Port::send(protocol::Frame* frame, Time ready) { link.send(frame, ready); }
+
+void Port::release(const protocol::Frame& frame, Time when) {
+  link.release_rx(frame.lane, frame.frame_bytes(), when);
+}
+
+void Port::frame_arrived(protocol::Frame* frame, Time now) { pipeline_->frame_arrived(frame, now); }
+
+void Port::egress_space(Time now) { scheduler->slot_freed(now); }
+
+}  // namespace rnic::nic

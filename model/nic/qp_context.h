@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "nic/waiter.h"
+#include "protocol/wqe.h"
+#include "transport/queue_pair.h"
+
+namespace rnic::nic {
+
+struct TxJob;
+struct RxJob;
+
+/// Which half of a queue pair touches its context: architectures differ in what each half needs.
+enum class ContextRole : std::uint8_t { kRequester, kResponder };
+
+/// A queue pair as the NIC's units see it: protocol state plus ring positions, scheduling flags
+/// and the order of packets in flight. One object a QP; whether its context is on chip is the
+/// QpContextCache's business.
+struct QpContext : transport::QueuePair {
+  // Send ring, in 64 B blocks; 16-bit counters wrap as in hardware.
+  std::uint64_t sq_address = 0;
+  std::uint32_t sq_log_blocks = 0;
+  std::uint16_t sq_producer = 0;  ///< from the doorbell
+  std::uint16_t sq_fetched = 0;   ///< next block to fetch or decode
+  std::uint32_t sq_fetch_min = 0;  ///< blocks the next fetch must bring at least
+  bool sq_fetching = false;
+
+  // Receive ring.
+  std::uint64_t rq_address = 0;
+  std::uint64_t doorbell_record = 0;
+  std::uint32_t rq_log_entries = 0;
+  std::uint32_t rq_max_sge = 0;
+  std::uint16_t rq_producer = 0;  ///< last seen in the doorbell record
+  std::uint16_t rq_fetched = 0;
+  std::uint16_t rq_consumed = 0;
+  bool rq_fetching = false;
+  bool rq_record_fresh = false;     ///< the record has just been read for a waiting frame
+  bool rq_record_outdated = false;  ///< a frame joined after that read was sent: read again
+  Ring<protocol::RecvWqe> rq;      ///< fetched RECV WQEs, oldest first
+  WaitList rq_waiters;
+
+  // Scheduling.
+  bool request_ready = false;   ///< in the scheduler's request list
+  bool response_ready = false;  ///< in the scheduler's response list
+  bool timer_pending = false;
+  Time timer_at{0};
+
+  // Packets of this QP leave the transmit pipeline, and enter the responder, in order.
+  TxJob* tx_head = nullptr;
+  TxJob* tx_tail = nullptr;
+  RxJob* rx_head = nullptr;
+  RxJob* rx_tail = nullptr;
+
+  // Stage instants of the latest doorbell and pick, for messages whose WQE is decoded later.
+  Time doorbell_at{0};
+  Time picked_at{0};
+  Time context_at{0};
+};
+
+/// All queue pairs of the device by number.
+class QpTable {
+ public:
+  QpContext* find(std::uint32_t qpn) const {
+    return qpn < table_.size() ? table_[qpn].get() : nullptr;
+  }
+
+  QpContext& create(std::uint32_t qpn) {
+    if (qpn >= table_.size()) table_.resize(std::size_t{qpn} + 1);
+    table_[qpn] = std::make_unique<QpContext>();
+    table_[qpn]->qpn = qpn;
+    return *table_[qpn];
+  }
+
+  void destroy(std::uint32_t qpn) { table_[qpn].reset(); }
+  std::size_t size() const { return table_.size(); }
+
+ private:
+  std::vector<std::unique_ptr<QpContext>> table_;
+};
+
+}  // namespace rnic::nic

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <systemc>
+
+#include "nic/interfaces.h"
+#include "nic/stage.h"
+#include "pcie/dma.h"
+
+namespace rnic::nic {
+
+/// Executes what arrived: checks keys and rights, finds the buffer (remote region, RECV, or the
+/// local buffer of a READ), writes the payload to memory, completes. One message is answered or
+/// refused as the transport's rules say; the connection's order is kept by the receive pipeline.
+class Responder : public sc_core::sc_module,
+                  public ResponderIf,
+                  public TranslationClient,
+                  public pcie::DmaClient {
+ public:
+  sc_core::sc_export<ResponderIf> responder{"responder"};
+  sc_core::sc_port<RxPipelineIf> pipeline{"pipeline"};
+  sc_core::sc_port<TranslationIf> translation{"translation"};
+  sc_core::sc_port<RecvQueueIf> recv_queues{"recv_queues"};
+  sc_core::sc_port<CompletionQueueIf> completion_queues{"completion_queues"};
+  sc_core::sc_port<CompletionIf> completion{"completion"};
+  sc_core::sc_port<pcie::DmaIf> dma{"dma"};
+  sc_core::sc_port<PortIf> port{"port"};
+
+  Responder(const sc_core::sc_module_name& name, const config::NicConfig& config,
+            transport::Transport& transport, bool move_bytes);
+
+  void execute(RxJob* job, Time t) override;
+  void translated(Translation& request, Time t) override;
+  void dma_done(std::uint64_t token) override;
+
+  /// Goes on with a job that waited for a RECV.
+  void resume(RxJob* job, Time now);
+
+  stats::UnitStats& stats() { return stage_.stats(); }
+  std::uint64_t received_bytes() const { return received_bytes_; }
+
+ private:
+  void need_recv(RxJob* job, Time t, bool again);
+  void place_in_recv(RxJob* job, Time t);
+  void place_read_response(RxJob* job, Time t);
+  void check_remote(RxJob* job, Time t);
+  void next_piece(RxJob* job, Time t);
+  void write_segments(RxJob* job, Time t);
+  void placed(RxJob* job, Time t);
+  void finish(RxJob* job, Time t);
+  void complete_recv(RxJob* job, Time t);
+  void refuse(RxJob* job, transport::Refusal why, Time t);
+  void fail_recv(RxJob* job, protocol::WcStatus status, transport::Refusal why, Time t);
+  static bool access_granted(const RxJob& job);
+
+  transport::Transport& transport_;
+  bool move_bytes_;
+  PipelineStage stage_;
+  std::uint64_t received_bytes_ = 0;
+};
+
+}  // namespace rnic::nic

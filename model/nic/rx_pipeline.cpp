@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nic/rx_pipeline.h"
+
+#include "base/sc_time.h"
+#include "nic/responder.h"
+
+namespace rnic::nic {
+
+void RxJob::resume(Time now) {
+  if (responder != nullptr) {
+    responder->resume(this, now);
+  } else {
+    pipeline->context_ready(this, now);
+  }
+}
+
+RxPipeline::RxPipeline(const sc_core::sc_module_name& name, const config::NicConfig& config,
+                       transport::Transport& transport,
+                       const transport::Encapsulation& encapsulation, const QpTable& queue_pairs,
+                       protocol::FramePool& frames, const config::StageConfig* extra)
+    : sc_module(name), transport_(transport), encapsulation_(encapsulation),
+      queue_pairs_(queue_pairs), frames_(frames), clock_(config.clock_hz),
+      stage_(this->name(), config.rx_parse, clock_) {
+  pipeline.bind(*this);
+  if (extra != nullptr) {
+    engine_ = std::make_unique<PipelineStage>(std::string(this->name()) + ".tcp_engine", *extra, clock_);
+  }
+}
+
+void RxPipeline::drop(protocol::Frame* frame, std::uint64_t& counter, Time t) {
+  ++counter;
+  port->release(*frame, t);
+  frames_.give(frame);
+}
+
+void RxPipeline::frame_arrived(protocol::Frame* frame, Time now) {
+  Time t = stage_.pass(clock_.next_edge(now));
+  if (!frame->checksums_deferred && !encapsulation_.trailer_ok(*frame)) {
+    drop(frame, drops_.bad_checksum, t);
+    return;
+  }
+  const std::uint32_t qpn = transport_.destination(*frame);
+  QpContext* qp = qpn == 0 ? nullptr : queue_pairs_.find(qpn);
+  if (qp == nullptr) {
+    drop(frame, drops_.not_mine, t);
+    return;
+  }
+  if (!qp->can_receive()) {
+    drop(frame, drops_.bad_state, t);
+    return;
+  }
+  if (engine_ != nullptr) t = engine_->pass(t);
+  RxJob* job = jobs_.take();
+  job->qp = qp;
+  job->frame = frame;
+  job->next = nullptr;
+  job->pipeline = this;
+  job->responder = nullptr;
+  job->arrived = t;
+  const bool first = qp->rx_head == nullptr;
+  if (first) {
+    qp->rx_head = job;
+  } else {
+    qp->rx_tail->next = job;
+  }
+  qp->rx_tail = job;
+  if (first) process(job, t, false);
+}
+
+void RxPipeline::context_ready(RxJob* job, Time now) { process(job, now, true); }
+
+void RxPipeline::process(RxJob* job, Time t, bool again) {
+  QpContext& qp = *job->qp;
+  if (!contexts->acquire(qp, ContextRole::kResponder, t, job, again)) return;
+  if (!qp.can_receive()) {  // it changed while frames were waiting
+    job->plan = transport::RxPlan{};
+  } else {
+    transport_.receive(qp, *job->frame, t, job->plan);
+  }
+  if (job->frame->trace != nullptr) job->frame->trace->mark(stats::Stage::kRxParse, t);
+  if (job->plan.action != transport::RxPlan::Action::kNone) {
+    responder->execute(job, t);
+    return;
+  }
+  port->release(*job->frame, t);
+  executed(job, t);
+  retire(job);
+}
+
+void RxPipeline::executed(RxJob* job, Time t) {
+  QpContext& qp = *job->qp;
+  qp.rx_head = job->next;
+  if (qp.rx_head == nullptr) qp.rx_tail = nullptr;
+  completion->retire(qp, t);
+  timer->update(qp);
+  scheduler->activate(qp, t);
+  run_queue(qp, t);
+}
+
+void RxPipeline::run_queue(QpContext& qp, Time t) {
+  if (qp.rx_head != nullptr) process(qp.rx_head, std::max(t, qp.rx_head->arrived), false);
+}
+
+void RxPipeline::retire(RxJob* job) {
+  frames_.give(job->frame);
+  jobs_.give(job);
+}
+
+}  // namespace rnic::nic

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nic/sq_scheduler.h"
+
+#include <algorithm>
+
+namespace rnic::nic {
+namespace {
+
+/// Packets that may be picked ahead of the scheduler's own pace before it waits for its clock.
+constexpr std::int64_t kLookAheadPicks = 4;
+
+}  // namespace
+
+void SqScheduler::ContextWait::resume(Time now) {
+  SqScheduler* owner = scheduler;
+  QpContext& context = *qp;
+  const bool is_response = response;
+  owner->waits_.give(this);
+  owner->serve(context, is_response, now, true);
+  owner->run(now);
+}
+
+SqScheduler::SqScheduler(const sc_core::sc_module_name& name, const config::NicConfig& config,
+                         transport::Transport& transport, protocol::FramePool& frames,
+                         Pool<TxJob>& jobs)
+    : sc_module(name), transport_(transport), frames_(frames), jobs_(jobs),
+      stage_(this->name(), config.scheduler, Clock(config.clock_hz)), slots_(config.tx_slots),
+      slots_free_(config.tx_slots), look_ahead_(stage_.interval() * kLookAheadPicks),
+      wake_("wake", this, &SqScheduler::wake) {
+  scheduler.bind(*this);
+}
+
+void SqScheduler::enqueue(QpContext& qp, bool response) {
+  bool& flag = response ? qp.response_ready : qp.request_ready;
+  if (flag) return;
+  flag = true;
+  (response ? responses_ : requests_).push_back(&qp);
+}
+
+void SqScheduler::activate(QpContext& qp, Time t) {
+  if (transport_.response_due(qp)) enqueue(qp, true);
+  enqueue(qp, false);
+  run(std::max(t, sim_now()));
+}
+
+void SqScheduler::slot_freed(Time t) {
+  ++slots_free_;
+  if (full_since_ != kTimeNever) {
+    const Time now = std::max(t, full_since_);
+    stage_.stats().add_stall(stats::StallCause::kDownstreamFull, now - full_since_);
+    full_since_ = kTimeNever;
+  }
+  run(sim_now());
+}
+
+void SqScheduler::wake(int& /*unused*/) {
+  wake_at_ = kTimeNever;
+  run(sim_now());
+}
+
+void SqScheduler::run(Time now) {
+  if (running_) return;  // a pick may free a slot or activate others: the loop below sees it
+  running_ = true;
+  while (pick(now)) {
+  }
+  running_ = false;
+}
+
+bool SqScheduler::pick(Time now) {
+  if (responses_.empty() && requests_.empty()) return false;
+  if (slots_free_ == 0) {
+    if (full_since_ == kTimeNever) full_since_ = now;
+    return false;
+  }
+  if (stage_.free_at() > sim_now() + look_ahead_) {
+    const Time at = stage_.free_at() - look_ahead_;
+    if (at < wake_at_) {
+      wake_at_ = at;
+      wake_.post(at, 0);
+    }
+    return false;
+  }
+  const bool response = requests_.empty() || (response_turn_ && !responses_.empty());
+  response_turn_ = !response;
+  Ring<QpContext*>& list = response ? responses_ : requests_;
+  QpContext& qp = *list.front();
+  list.pop_front();
+  (response ? qp.response_ready : qp.request_ready) = false;
+  if (response ? !transport_.response_due(qp) : qp.state != protocol::QpState::kRts) return true;
+  serve(qp, response, now, false);
+  return true;
+}
+
+void SqScheduler::serve(QpContext& qp, bool response, Time t, bool again) {
+  if (!response && transport_.idle(qp)) {
+    // Nothing decoded to send: fetch WQEs without spending a pick, unless none are posted.
+    if (qp.sq_fetched == qp.sq_producer || qp.sq_fetching) return;
+  }
+  if (!again) t = stage_.pass(t);
+  qp.picked_at = t;
+  ContextWait* wait = waits_.take();
+  wait->scheduler = this;
+  wait->qp = &qp;
+  wait->response = response;
+  if (!contexts->acquire(qp, response ? ContextRole::kResponder : ContextRole::kRequester, t, wait,
+                         again)) {
+    return;
+  }
+  waits_.give(wait);
+  qp.context_at = t;
+  if (response) {
+    serve_response(qp, t);
+  } else {
+    serve_request(qp, t);
+  }
+}
+
+void SqScheduler::serve_response(QpContext& qp, Time t) {
+  TxJob* job = jobs_.take();
+  if (!transport_.plan_response(qp, t, job->plan)) {
+    jobs_.give(job);
+    return;
+  }
+  if (transport_.response_due(qp)) enqueue(qp, true);
+  start(qp, job, std::max(t, job->plan.not_before));
+}
+
+void SqScheduler::serve_request(QpContext& qp, Time t) {
+  TxJob* job = jobs_.take();
+  const transport::PlanStatus status = transport_.plan_request(qp, t, job->plan);
+  if (status == transport::PlanStatus::kPlanned) {
+    enqueue(qp, false);
+    if (job->plan.trace != nullptr) {
+      job->plan.trace->mark(stats::Stage::kSqWait, qp.picked_at - stage_.latency());
+      job->plan.trace->mark(stats::Stage::kSqSchedule, qp.picked_at);
+      job->plan.trace->mark(stats::Stage::kQpContext, qp.context_at);
+    }
+    timer->update(qp);
+    start(qp, job, t);
+    wqes->fetch(qp, t);  // keep the queue of decoded WQEs filled while sending
+    return;
+  }
+  jobs_.give(job);
+  if (status == transport::PlanStatus::kNoWqe) wqes->fetch(qp, t);
+  if (status == transport::PlanStatus::kDelayed) timer->update(qp);
+}
+
+void SqScheduler::start(QpContext& qp, TxJob* job, Time t) {
+  --slots_free_;
+  job->qp = &qp;
+  job->next = nullptr;
+  job->piece = 0;
+  job->filled = 0;
+  job->reads_pending = 0;
+  job->all_issued = false;
+  job->ready = false;
+  job->failed = false;
+  job->frame = frames_.take();
+  job->frame->trace = job->plan.trace;
+  job->frame->payload_bytes = job->plan.length;
+  if (qp.tx_tail != nullptr) {
+    qp.tx_tail->next = job;
+  } else {
+    qp.tx_head = job;
+  }
+  qp.tx_tail = job;
+  transmit->gather(job, t);
+}
+
+}  // namespace rnic::nic

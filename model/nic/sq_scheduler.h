@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <systemc>
+
+#include "base/event_queue.h"
+#include "base/pool.h"
+#include "nic/interfaces.h"
+#include "nic/stage.h"
+
+namespace rnic::nic {
+
+/// Picks the queue pair that sends its next packet: responses (acknowledgements, READ data) and
+/// requests in turn, round robin among queue pairs of a kind, one packet a turn. A bounded number
+/// of packets is in flight between here and the wire; a full transmit path stops the picking.
+class SqScheduler : public sc_core::sc_module, public SchedulerIf {
+ public:
+  sc_core::sc_export<SchedulerIf> scheduler{"scheduler"};
+  sc_core::sc_port<ContextIf> contexts{"contexts"};
+  sc_core::sc_port<WqeFetchIf> wqes{"wqes"};
+  sc_core::sc_port<TransmitIf> transmit{"transmit"};
+  sc_core::sc_port<TimerIf> timer{"timer"};
+  sc_core::sc_port<CompletionIf> completion{"completion"};
+
+  SqScheduler(const sc_core::sc_module_name& name, const config::NicConfig& config,
+              transport::Transport& transport, protocol::FramePool& frames, Pool<TxJob>& jobs);
+
+  void activate(QpContext& qp, Time t) override;
+  void slot_freed(Time t) override;
+
+  stats::UnitStats& stats() { return stage_.stats(); }
+  std::uint32_t slots_in_use() const { return slots_ - slots_free_; }
+
+ private:
+  /// A queue pair parked until its context is on chip.
+  struct ContextWait : public Waiter {
+    SqScheduler* scheduler = nullptr;
+    QpContext* qp = nullptr;
+    bool response = false;
+    void resume(Time now) override;
+  };
+
+  void run(Time now);
+  bool pick(Time now);
+  void serve(QpContext& qp, bool response, Time t, bool again);
+  void serve_response(QpContext& qp, Time t);
+  void serve_request(QpContext& qp, Time t);
+  void start(QpContext& qp, TxJob* job, Time t);
+  void enqueue(QpContext& qp, bool response);
+  void wake(int&);
+
+  transport::Transport& transport_;
+  protocol::FramePool& frames_;
+  Pool<TxJob>& jobs_;
+  Pool<ContextWait> waits_;
+  PipelineStage stage_;
+  std::uint32_t slots_;
+  std::uint32_t slots_free_;
+  Time look_ahead_;  ///< picks made early at most, so that a late rival waits no longer
+  Ring<QpContext*> responses_;
+  Ring<QpContext*> requests_;
+  bool response_turn_ = true;
+  bool running_ = false;
+  Time wake_at_ = kTimeNever;
+  Time full_since_ = kTimeNever;
+  EventQueue<SqScheduler, int> wake_;
+};
+
+}  // namespace rnic::nic

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "base/rate_server.h"
+#include "config/config.h"
+#include "stats/unit_stats.h"
+
+namespace rnic::nic {
+
+/// The NIC's clock: cycles to time, and the next edge for what arrives from another clock domain.
+class Clock {
+ public:
+  explicit Clock(double hertz) : period_(static_cast<std::int64_t>(1e12 / hertz + 0.5)) {}
+
+  Time period() const { return period_; }
+  Time cycles(std::uint32_t n) const { return period_ * static_cast<std::int64_t>(n); }
+  Time next_edge(Time t) const {
+    const std::int64_t p = period_.count();
+    return Time{(t.count() + p - 1) / p * p};
+  }
+
+ private:
+  Time period_;
+};
+
+/// A pipelined unit: what enters at t leaves `latency` after its start, and starts follow each
+/// other by at least `interval` (initiation interval). Pure next-free arithmetic.
+class PipelineStage {
+ public:
+  PipelineStage(std::string name, const config::StageConfig& config, const Clock& clock)
+      : latency_(clock.cycles(config.latency)), interval_(clock.cycles(config.interval)),
+        stats_(std::move(name)) {}
+
+  /// Time at which a request that arrives at `t` leaves.
+  Time pass(Time t) {
+    const Reservation slot = server_.reserve(t, interval_);
+    stats_.add_busy(interval_);
+    return slot.start + latency_;
+  }
+
+  Time free_at() const { return server_.free_at(); }
+  Time interval() const { return interval_; }
+  Time latency() const { return latency_; }
+  stats::UnitStats& stats() { return stats_; }
+
+ private:
+  Time latency_;
+  Time interval_;
+  Server server_;
+  stats::UnitStats stats_;
+};
+
+}  // namespace rnic::nic

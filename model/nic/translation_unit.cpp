@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nic/translation_unit.h"
+
+#include <algorithm>
+
+namespace rnic::nic {
+
+void Translation::resume(Time now) { unit->proceed(*this, now); }
+
+TranslationUnit::TranslationUnit(const sc_core::sc_module_name& name,
+                                 const config::NicConfig& config, std::uint64_t seed,
+                                 std::uint64_t mpt_base, std::uint64_t mtt_base,
+                                 std::uint32_t mpt_entries, MissBudget& budget)
+    : sc_module(name), mpt_base_(mpt_base), mtt_base_(mtt_base), mpt_entries_(mpt_entries),
+      mpt_(std::string(this->name()) + ".mpt_cache", config.mpt_cache, seed,
+           tlm_ext::Purpose::kMpt, budget),
+      mtt_(std::string(this->name()) + ".mtt_cache", config.mtt_cache, seed,
+           tlm_ext::Purpose::kMtt, budget),
+      stage_(this->name(), config.translation, Clock(config.clock_hz)) {
+  translation.bind(*this);
+}
+
+void TranslationUnit::translate(Translation& request, Time t) {
+  request.unit = this;
+  request.segment_count = 0;
+  request.done = 0;
+  request.counted = request.mtt_counted = false;
+  request.started = t;
+  request.result = protocol::AccessResult::kOk;
+  proceed(request, stage_.pass(t));
+}
+
+void TranslationUnit::proceed(Translation& request, Time t) {
+  const std::uint32_t index = protocol::key_index(request.key);
+  if (index >= mpt_entries_) {  // no such entry in the table: no fetch to make
+    request.result = protocol::AccessResult::kBadKey;
+    answer(request, t);
+    return;
+  }
+  const bool again = request.counted;
+  request.counted = false;
+  const MptLine* line = mpt_.lookup(index, again || request.done > 0);
+  if (line == nullptr) {
+    request.counted = true;
+    mpt_.fetch(index, mpt_base_ + std::uint64_t{index} * MptLine::kLineBytes, t, *dma.operator->(),
+               &request);
+    return;
+  }
+  const protocol::MptEntry& mpt = line->entry;
+  if (request.done == 0) {
+    request.result = protocol::check_access(mpt, request.key, request.pd, request.check_address,
+                                            request.check_length, request.needed_access, request.qpn);
+    if (request.result != protocol::AccessResult::kOk) {
+      answer(request, t);
+      return;
+    }
+  }
+  if (walk(request, mpt, t)) answer(request, t);
+}
+
+bool TranslationUnit::walk(Translation& request, const protocol::MptEntry& mpt, Time t) {
+  while (request.done < request.length) {
+    const protocol::MttLocation at = protocol::locate(mpt, request.address + request.done);
+    const std::uint64_t line_number = at.index / MttLine::kEntries;
+    const bool again = request.mtt_counted;
+    request.mtt_counted = false;
+    const MttLine* line = mtt_.lookup(line_number, again);
+    if (line == nullptr) {
+      request.counted = true;
+      request.mtt_counted = true;
+      mtt_.fetch(line_number, mtt_base_ + line_number * MttLine::kLineBytes, t,
+                 *dma.operator->(), &request);
+      return false;
+    }
+    const protocol::MttEntry& entry = line->entries[at.index % MttLine::kEntries];
+    const auto bytes = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(request.length - request.done, mpt.page_size() - at.offset));
+    append(request, entry.address + at.offset, bytes);
+    request.done += bytes;
+  }
+  return true;
+}
+
+void TranslationUnit::append(Translation& request, std::uint64_t address, std::uint32_t bytes) {
+  if (request.segment_count > 0) {
+    BusSegment& last = request.segments[request.segment_count - 1];
+    if (last.address + last.bytes == address) {
+      last.bytes += bytes;
+      return;
+    }
+  }
+  request.segments[request.segment_count++] = BusSegment{address, bytes};
+}
+
+void TranslationUnit::answer(Translation& request, Time t) {
+  request.client->translated(request, t);
+}
+
+void TranslationUnit::invalidate(std::uint32_t key, std::uint32_t first_mtt, std::uint32_t count) {
+  mpt_.invalidate(protocol::key_index(key));
+  if (count == 0) return;
+  const std::uint64_t first_line = first_mtt / MttLine::kEntries;
+  const std::uint64_t last_line = (std::uint64_t{first_mtt} + count - 1) / MttLine::kEntries;
+  for (std::uint64_t line = first_line; line <= last_line; ++line) mtt_.invalidate(line);
+}
+
+}  // namespace rnic::nic

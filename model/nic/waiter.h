@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/time.h"
+
+namespace rnic::nic {
+
+/// Work suspended until something it waits for arrives (a context, a translation entry). Intrusive:
+/// a waiter waits for one thing at a time.
+class Waiter {
+ public:
+  virtual ~Waiter() = default;
+  virtual void resume(Time now) = 0;
+
+  Waiter* next_waiter = nullptr;
+};
+
+/// FIFO of waiters.
+class WaitList {
+ public:
+  bool empty() const { return head_ == nullptr; }
+
+  void push(Waiter* waiter) {
+    waiter->next_waiter = nullptr;
+    if (tail_ != nullptr) {
+      tail_->next_waiter = waiter;
+    } else {
+      head_ = waiter;
+    }
+    tail_ = waiter;
+  }
+
+  /// Resumes everybody in order; those who wait again join a new list.
+  void resume_all(Time now) {
+    Waiter* waiter = head_;
+    head_ = tail_ = nullptr;
+    while (waiter != nullptr) {
+      Waiter* next = waiter->next_waiter;
+      waiter->resume(now);
+      waiter = next;
+    }
+  }
+
+ private:
+  Waiter* head_ = nullptr;
+  Waiter* tail_ = nullptr;
+};
+
+}  // namespace rnic::nic

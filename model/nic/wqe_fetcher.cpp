@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nic/wqe_fetcher.h"
+
+#include <algorithm>
+
+#include "base/sc_time.h"
+
+namespace rnic::nic {
+
+using protocol::kWqeBlockBytes;
+using stats::Stage;
+
+WqeFetcher::WqeFetcher(const sc_core::sc_module_name& name, const config::NicConfig& config)
+    : sc_module(name), prefetch_(config.wqe_prefetch), buffered_(config.wqe_cache),
+      stage_(this->name(), config.wqe_decode, Clock(config.clock_hz)) {
+  wqes.bind(*this);
+}
+
+void WqeFetcher::fetch(QpContext& qp, Time t) {
+  if (qp.sq_fetching || qp.sq_fetched == qp.sq_producer) return;
+  const std::size_t waiting =
+      qp.sq.size() - static_cast<std::size_t>(std::min<std::uint64_t>(
+                         qp.tx_number - qp.sq_base, qp.sq.size()));
+  if (waiting * 2 >= buffered_) return;
+  const std::uint32_t ring_blocks = 1U << qp.sq_log_blocks;
+  const std::uint32_t posted = static_cast<std::uint16_t>(qp.sq_producer - qp.sq_fetched);
+  const std::uint32_t position = qp.sq_fetched & (ring_blocks - 1);
+  // A WQE that did not fit into the last read whole needs a read of its full size.
+  const std::uint32_t wanted = std::max(prefetch_, qp.sq_fetch_min);
+  const std::uint32_t blocks = std::min(posted, wanted);
+  Fetch* fetch = fetches_pool_.take();
+  fetch->qp = &qp;
+  fetch->blocks = blocks;
+  fetch->asked = t;
+  fetch->bytes.resize(std::size_t{blocks} * kWqeBlockBytes);
+  if (free_slots_.empty()) {
+    free_slots_.push_back(static_cast<std::uint32_t>(in_flight_.size()));
+    in_flight_.push_back(nullptr);
+  }
+  fetch->slot = free_slots_.back();
+  free_slots_.pop_back();
+  in_flight_[fetch->slot] = fetch;
+  qp.sq_fetching = true;
+  ++fetches_;
+  const std::uint32_t before_wrap = std::min(blocks, ring_blocks - position);
+  fetch->parts = before_wrap < blocks ? 2 : 1;
+  dma->dma_read(t, qp.sq_address + std::uint64_t{position} * kWqeBlockBytes,
+                before_wrap * kWqeBlockBytes, fetch->bytes.data(), tlm_ext::Purpose::kWqe, this,
+                fetch->slot);
+  if (before_wrap < blocks) {
+    dma->dma_read(t, qp.sq_address, (blocks - before_wrap) * kWqeBlockBytes,
+                  fetch->bytes.data() + std::size_t{before_wrap} * kWqeBlockBytes,
+                  tlm_ext::Purpose::kWqe, this, fetch->slot);
+  }
+}
+
+void WqeFetcher::dma_done(std::uint64_t token) {
+  Fetch* fetch = in_flight_[token];
+  if (--fetch->parts > 0) return;
+  const Time now = sim_now();
+  QpContext& qp = *fetch->qp;
+  qp.sq_fetching = false;
+  const std::uint32_t used = decode(qp, fetch->bytes.data(), fetch->blocks, now);
+  qp.sq_fetched = static_cast<std::uint16_t>(qp.sq_fetched + used);
+  qp.sq_fetch_min = used == 0 ? protocol::kMaxWqeBlocks : 0;
+  in_flight_[fetch->slot] = nullptr;
+  free_slots_.push_back(fetch->slot);
+  fetches_pool_.give(fetch);
+  if (qp.state == protocol::QpState::kError) {
+    completion->retire(qp, now);
+  } else {
+    scheduler->activate(qp, stage_.free_at() + stage_.latency());
+  }
+}
+
+bool WqeFetcher::blueflame(QpContext& qp, const std::uint8_t* blocks, std::uint32_t count,
+                           Time t) {
+  const auto expected = static_cast<std::uint16_t>(qp.sq_fetched + count);
+  if (qp.sq_fetching || qp.sq_producer != expected) return false;
+  const std::uint32_t used = decode(qp, blocks, count, t);
+  qp.sq_fetched = static_cast<std::uint16_t>(qp.sq_fetched + used);
+  return used == count;
+}
+
+std::uint32_t WqeFetcher::decode(QpContext& qp, const std::uint8_t* bytes, std::uint32_t count,
+                                 Time t) {
+  std::uint32_t used = 0;
+  while (used < count) {
+    const std::uint8_t* at = bytes + std::size_t{used} * kWqeBlockBytes;
+    const std::uint32_t size = std::max(1U, protocol::peek_wqe_blocks(at));
+    if (used + size > count) break;
+    const Time decoded = stage_.pass(t);
+    transport::SendEntry& entry = qp.sq.push_slot();
+    entry.issued = entry.finished = entry.placing = false;
+    entry.status = protocol::WcStatus::kSuccess;
+    entry.responded = 0;
+    if (!protocol::decode_wqe(at, std::size_t{size} * kWqeBlockBytes, entry.wqe)) {
+      entry.wqe.blocks = static_cast<std::uint8_t>(size);
+      entry.status = protocol::WcStatus::kLocalQpOperationError;
+      entry.finished = true;
+    }
+    const auto index = static_cast<std::uint16_t>(qp.sq_fetched + used);
+    entry.wqe.index = index;
+    entry.trace = traces_ != nullptr ? traces_->trace_of(qp.qpn, index) : nullptr;
+    if (entry.trace != nullptr) {
+      entry.trace->mark(Stage::kDoorbell, qp.doorbell_at);
+      entry.trace->mark(Stage::kSqSchedule, qp.picked_at);
+      entry.trace->mark(Stage::kQpContext, qp.context_at);
+      entry.trace->mark(Stage::kWqeFetch, decoded);
+    }
+    used += size;
+  }
+  return used;
+}
+
+}  // namespace rnic::nic

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <systemc>
+
+#include <vector>
+
+#include "base/pool.h"
+#include "nic/interfaces.h"
+#include "nic/stage.h"
+#include "pcie/dma.h"
+#include "stats/trace_source.h"
+
+namespace rnic::nic {
+
+/// Reads WQEs from the send ring in host memory, several at a time, and decodes them into the QP's
+/// send queue. A BlueFlame write that arrives in order brings its WQE along and needs no read.
+class WqeFetcher : public sc_core::sc_module, public WqeFetchIf, public pcie::DmaClient {
+ public:
+  sc_core::sc_export<WqeFetchIf> wqes{"wqes"};
+  sc_core::sc_port<pcie::DmaIf> dma{"dma"};
+  sc_core::sc_port<SchedulerIf> scheduler{"scheduler"};
+  sc_core::sc_port<CompletionIf> completion{"completion"};
+
+  WqeFetcher(const sc_core::sc_module_name& name, const config::NicConfig& config);
+
+  void fetch(QpContext& qp, Time t) override;
+  bool blueflame(QpContext& qp, const std::uint8_t* blocks, std::uint32_t count, Time t) override;
+  void dma_done(std::uint64_t token) override;
+
+  /// Instrumentation: where decoded WQEs find their traces; may stay null.
+  void set_trace_source(stats::TraceSource* source) { traces_ = source; }
+  stats::UnitStats& stats() { return stage_.stats(); }
+  std::uint64_t fetches() const { return fetches_; }
+
+ private:
+  struct Fetch {
+    QpContext* qp = nullptr;
+    std::uint32_t blocks = 0;
+    std::uint32_t slot = 0;
+    std::uint32_t parts = 0;  ///< reads still to come (two when the ring wraps)
+    Time asked{0};
+    std::vector<std::uint8_t> bytes;
+  };
+
+  /// Decodes up to `count` blocks; returns how many were whole WQEs.
+  std::uint32_t decode(QpContext& qp, const std::uint8_t* bytes, std::uint32_t count, Time t);
+
+  std::uint32_t prefetch_;
+  std::uint32_t buffered_;
+  PipelineStage stage_;
+  stats::TraceSource* traces_ = nullptr;
+  Pool<Fetch> fetches_pool_;
+  std::vector<Fetch*> in_flight_;
+  std::vector<std::uint32_t> free_slots_;
+  std::uint64_t fetches_ = 0;
+};
+
+}  // namespace rnic::nic

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/ring.h"
+#include "base/time.h"
+#include "protocol/address_vector.h"
+#include "protocol/qp_state.h"
+#include "protocol/wqe.h"
+#include "stats/stage.h"
+
+namespace rnic::transport {
+
+/// Base of what a transport keeps for a connection beyond the IB-style state below (iWARP: TCP).
+class ConnectionState {
+ public:
+  virtual ~ConnectionState() = default;
+};
+
+/// A work request between its decode and its completion.
+struct SendEntry {
+  protocol::SendWqe wqe;
+  std::uint32_t first_psn = 0;
+  std::uint32_t psn_count = 0;  ///< packets of a SEND/WRITE, response packets of a READ
+  std::uint32_t responded = 0;  ///< READ: response packets received in order
+  std::uint64_t end_of_stream = 0;  ///< iWARP: TCP sequence (64-bit) just behind the message
+  bool issued = false;    ///< its first packet was planned; PSNs are assigned
+  bool finished = false;  ///< may complete once everything before it has
+  bool placing = false;   ///< READ: last response byte on its way to memory
+  protocol::WcStatus status = protocol::WcStatus::kSuccess;
+  stats::MessageTrace* trace = nullptr;
+};
+
+/// Something the responder half owes its peer, in PSN order.
+struct ResponseEntry {
+  enum class Kind : std::uint8_t { kAck, kNak, kReadResponse, kAtomicResponse };
+  Kind kind = Kind::kAck;
+  std::uint8_t syndrome = 0;
+  std::uint32_t psn = 0;
+  std::uint32_t msn = 0;
+  std::uint32_t rkey = 0;
+  std::uint64_t address = 0;
+  std::uint32_t length = 0;
+  std::uint32_t sent = 0;  ///< bytes of a READ response already planned
+  std::uint32_t sink_stag = 0;       ///< iWARP READ: where the requester wants the data
+  std::uint64_t sink_address = 0;
+  std::uint64_t original = 0;        ///< atomic: value before the operation
+  Time ready{0};  ///< not to be sent before
+  stats::MessageTrace* trace = nullptr;
+};
+
+/// The message a responder is in the middle of.
+struct InboundMessage {
+  enum class Kind : std::uint8_t { kNone, kSend, kWrite };
+  Kind kind = Kind::kNone;
+  std::uint32_t rkey = 0;
+  std::uint64_t address = 0;     ///< WRITE: of the message's first byte
+  std::uint32_t length = 0;      ///< WRITE: announced in the RETH
+  std::uint32_t received = 0;
+};
+
+/// Counters of a port's RDMA transport; names as mlx5 drivers print them (hw_counters).
+struct TransportCounters {
+  std::uint64_t out_of_sequence = 0;
+  std::uint64_t packet_seq_err = 0;
+  std::uint64_t implied_nak_seq_err = 0;
+  std::uint64_t duplicate_request = 0;
+  std::uint64_t local_ack_timeout_err = 0;
+  std::uint64_t rnr_nak_retry_err = 0;
+  std::uint64_t rnr_naks_sent = 0;
+  std::uint64_t retransmitted_packets = 0;
+  std::uint64_t rx_write_requests = 0;
+  std::uint64_t rx_read_requests = 0;
+  std::uint64_t rx_atomic_requests = 0;
+  std::uint64_t rx_send_requests = 0;
+  std::uint64_t req_remote_access_errors = 0;
+  std::uint64_t req_remote_invalid_request = 0;
+  std::uint64_t resp_remote_access_errors = 0;
+  std::uint64_t acks_sent = 0;
+  std::uint64_t acks_received = 0;
+  std::uint64_t tcp_retransmitted_segments = 0;
+};
+
+/// Protocol state of a queue pair, both halves. Kernel-free; time comes in as arguments.
+struct QueuePair {
+  std::uint32_t qpn = 0;
+  std::uint32_t pd = 0;
+  std::uint32_t send_cqn = 0;
+  std::uint32_t recv_cqn = 0;
+  protocol::QpState state = protocol::QpState::kReset;
+  std::uint32_t access = 0;
+  std::uint32_t dest_qpn = 0;
+  std::uint32_t mtu = 1024;
+  std::uint32_t timeout_exponent = 0;
+  std::uint32_t retry_count = 0;
+  std::uint32_t rnr_retry = 0;
+  std::uint32_t min_rnr_timer = 0;
+  std::uint32_t max_rd_atomic = 1;
+  std::uint32_t max_dest_rd_atomic = 1;
+  protocol::AddressVector av;
+
+  // Requester. `sq` holds decoded WQEs from the oldest not completed to the newest fetched.
+  Ring<SendEntry> sq;
+  std::uint64_t sq_base = 0;       ///< number of sq.front() since creation
+  std::uint64_t tx_number = 0;     ///< entry being sent
+  std::uint32_t tx_offset = 0;     ///< bytes of it already planned
+  std::uint32_t next_psn = 0;      ///< for the next entry to be issued
+  std::uint32_t una_psn = 0;       ///< oldest unacknowledged
+  std::uint32_t max_sent_psn = 0;  ///< one past the highest PSN ever planned
+  std::uint32_t outstanding_reads = 0;
+  std::uint32_t retries_left = 0;
+  std::uint32_t rnr_retries_left = 0;
+  Time retry_deadline = kTimeNever;  ///< acknowledgement timer, kTimeNever when not running
+  Time rnr_until{0};                 ///< no requests before (RNR NAK)
+
+  // Responder.
+  std::uint32_t expected_psn = 0;
+  std::uint32_t msn = 0;
+  bool sequence_nak_sent = false;
+  bool failed = false;  ///< a fatal NAK was queued; the QP goes to ERR when it is sent
+  std::uint32_t reads_in_service = 0;
+  InboundMessage inbound;
+  InboundMessage inbound_before;  ///< as it was before the packet in hand, should it be refused
+  Time next_ack_at{0};            ///< ACK moderation: none before
+  Ring<ResponseEntry> responses;
+
+  std::unique_ptr<ConnectionState> connection;
+
+  SendEntry* entry(std::uint64_t number) {
+    return number < sq_base || number - sq_base >= sq.size()
+               ? nullptr
+               : &sq[static_cast<std::size_t>(number - sq_base)];
+  }
+  bool can_receive() const {
+    return state == protocol::QpState::kRtr || state == protocol::QpState::kRts ||
+           state == protocol::QpState::kSqd;
+  }
+};
+
+}  // namespace rnic::transport

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "protocol/ib_headers.h"
+#include "protocol/opcode.h"
+#include "transport/rc_transport.h"
+
+namespace rnic::transport {
+
+/// A frame's transport headers, decoded once for both halves.
+struct RcTransport::Incoming {
+  protocol::Bth bth;
+  protocol::OpcodeInfo info;
+  protocol::Reth reth{};
+  protocol::Aeth aeth{};
+  protocol::AtomicEth atomic{};
+  protocol::AtomicAckEth atomic_ack{};
+  std::uint32_t imm = 0;
+  std::uint32_t payload_bytes = 0;
+  std::uint8_t pad_bytes = 0;
+};
+
+}  // namespace rnic::transport

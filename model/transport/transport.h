@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/time.h"
+#include "protocol/frame.h"
+#include "transport/encapsulation.h"
+#include "transport/queue_pair.h"
+
+namespace rnic::transport {
+
+/// A packet that a queue pair may send now: decided by the transport, carried out by the NIC's
+/// transmit pipeline. Holds everything the header needs, so that the entry it came from may retire
+/// while the packet is still in the pipeline.
+struct TxPlan {
+  enum class Payload : std::uint8_t {
+    kNone,    ///< header only
+    kLocal,   ///< gathered from `pieces`
+    kInline,  ///< came with the WQE; already copied into the frame
+    kRemote,  ///< READ response: `length` bytes at `address` of the region `rkey`
+  };
+
+  Payload payload = Payload::kNone;
+  protocol::FrameClass frame_class = protocol::FrameClass::kData;
+  bool last = false;            ///< last packet of its message
+  bool is_response = false;
+  bool retransmission = false;
+  std::uint8_t opcode = 0;      ///< BTH opcode; iWARP: RDMAP opcode
+  std::uint8_t syndrome = 0;    ///< AETH
+  bool ack_request = false;
+  bool solicited = false;
+  std::uint32_t psn = 0;
+  std::uint32_t msn = 0;
+  std::uint32_t length = 0;     ///< payload bytes of this packet
+  std::uint32_t message_offset = 0;
+  std::uint32_t message_length = 0;
+  std::uint32_t rkey = 0;
+  std::uint64_t address = 0;
+  std::uint32_t imm = 0;
+  std::uint64_t swap_or_add = 0;  ///< atomics; AtomicAckETH: the original value
+  std::uint64_t compare = 0;
+  std::uint32_t sink_stag = 0;    ///< iWARP READ request
+  std::uint64_t sink_address = 0;
+  std::uint64_t stream = 0;       ///< iWARP: TCP sequence of the segment's first byte (64-bit)
+  std::uint64_t stream_ack = 0;
+  std::uint32_t stream_window = 0;
+  std::uint64_t entry_number = 0;
+  Time not_before{0};
+  stats::MessageTrace* trace = nullptr;
+
+  std::uint32_t piece_count = 0;
+  std::array<protocol::Sge, protocol::kMaxSge> pieces;
+};
+
+/// Why a queue pair has no request to send.
+enum class PlanStatus : std::uint8_t {
+  kPlanned,
+  kNoWqe,    ///< nothing decoded to send
+  kBlocked,  ///< window, outstanding READs, fence: progress of earlier work will unblock it
+  kDelayed,  ///< RNR wait: the timer will unblock it
+};
+
+/// What an arriving frame asks of the NIC, transport-neutral.
+struct RxPlan {
+  enum class Action : std::uint8_t {
+    kNone,            ///< handled (acknowledgement) or dropped
+    kWrite,           ///< place `length` bytes at `address` of `rkey`
+    kSend,            ///< place into the current RECV at `message_offset`
+    kReadRequest,     ///< respond with `message_length` bytes at `address` of `rkey`
+    kAtomicRequest,
+    kReadResponse,    ///< place at `message_offset` of the entry's scatter list
+    kAtomicResponse,
+  };
+
+  Action action = Action::kNone;
+  bool first = false;
+  bool last = false;
+  bool has_imm = false;
+  bool solicited = false;
+  bool ack_request = false;
+  bool duplicate = false;       ///< READ request seen before: answer again, count nothing
+  std::uint8_t opcode = 0;
+  std::uint32_t psn = 0;
+  std::uint32_t rkey = 0;
+  std::uint64_t address = 0;
+  std::uint32_t length = 0;
+  std::uint32_t message_offset = 0;
+  std::uint32_t message_length = 0;
+  std::uint32_t imm = 0;
+  std::uint64_t swap_or_add = 0;
+  std::uint64_t compare = 0;
+  std::uint64_t original = 0;
+  std::uint32_t sink_stag = 0;
+  std::uint64_t sink_address = 0;
+  std::uint64_t entry_number = 0;
+};
+
+/// Why the responder half refuses a request (IBTA vol 1, 9.7.5.2.8: NAK codes; RNR).
+enum class Refusal : std::uint8_t { kReceiverNotReady, kInvalidRequest, kRemoteAccess, kOperational };
+
+/// Reliability and framing that differ between the wires, without time of its own: it decides, the
+/// NIC's units spend the time. One object a NIC; per-connection state lives in the QueuePair.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  /// A QP reached RTR with its attributes: initial responder state.
+  virtual void connect(QueuePair& qp) = 0;
+  /// A QP reached RTS: initial requester state.
+  virtual void start_sending(QueuePair& qp) = 0;
+
+  /// Plans the next request packet of `qp`. kPlanned fills `plan`.
+  virtual PlanStatus plan_request(QueuePair& qp, Time now, TxPlan& plan) = 0;
+  /// No decoded work is waiting to be sent.
+  static bool idle(const QueuePair& qp) { return qp.tx_number - qp.sq_base >= qp.sq.size(); }
+
+  /// Plans the next response (acknowledgement, READ response); false when none is due.
+  virtual bool plan_response(QueuePair& qp, Time now, TxPlan& plan) = 0;
+  virtual bool response_due(const QueuePair& qp) const = 0;
+
+  /// Writes the header bytes of a planned packet whose payload is in `frame` and sets its sizes.
+  virtual void build(const QueuePair& qp, const TxPlan& plan, protocol::Frame& frame) const = 0;
+
+  /// Queue pair that a frame is for: 0 when it is not for this NIC or cannot be parsed.
+  virtual std::uint32_t destination(const protocol::Frame& frame) = 0;
+
+  /// Runs an arriving frame through the connection's state machine.
+  virtual void receive(QueuePair& qp, const protocol::Frame& frame, Time now, RxPlan& plan) = 0;
+  /// The NIC executed a request plan: count it, acknowledge when asked. READ requests queue their
+  /// response.
+  virtual void accept(QueuePair& qp, const RxPlan& plan, Time now, stats::MessageTrace* trace) = 0;
+  /// The NIC could not execute it.
+  virtual void refuse(QueuePair& qp, const RxPlan& plan, Refusal why, Time now) = 0;
+
+  /// Data of a planned response could not be read: the requester must learn of it.
+  virtual void refuse_response(QueuePair& qp, const TxPlan& plan, Time now) = 0;
+
+  /// The acknowledgement timer of `qp` ran out. False when the connection has failed; the front
+  /// entry then carries the status.
+  virtual bool timeout(QueuePair& qp, Time now) = 0;
+
+  const TransportCounters& counters() const { return counters_; }
+  TransportCounters& counters() { return counters_; }
+
+ protected:
+  TransportCounters counters_;
+};
+
+/// Splits `length` bytes at `offset` of a scatter/gather list into `out`; returns the count.
+std::uint32_t slice_sges(const protocol::Sge* list, std::uint32_t list_count,
+                         std::uint32_t offset, std::uint32_t length,
+                         std::array<protocol::Sge, protocol::kMaxSge>& out);
+
+}  // namespace rnic::transport
