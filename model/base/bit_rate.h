@@ -15,8 +15,7 @@ class BitRate {
   /// `bits_per_second` must be positive.
   constexpr explicit BitRate(double bits_per_second)
       : bits_per_second_(bits_per_second),
-        ps_per_byte_q32_(
-            static_cast<std::uint64_t>(8e12 / bits_per_second * 4294967296.0 + 0.5)) {}
+        ps_per_byte_q32_(static_cast<std::uint64_t>(8e12 / bits_per_second * 4294967296.0)) {}
 
   static constexpr BitRate gbps(double g) { return BitRate(g * 1e9); }
 

@@ -21,7 +21,7 @@ constexpr double to_ns(Time t) { return static_cast<double>(t.count()) / 1e3; }
 constexpr double to_us(Time t) { return static_cast<double>(t.count()) / 1e6; }
 constexpr double to_seconds(Time t) { return static_cast<double>(t.count()) / 1e12; }
 
-/// Nanoseconds as a real number, rounded to the nearest picosecond.
-constexpr Time from_ns(double ns) { return Time{static_cast<std::int64_t>(ns * 1e3 + 0.5)}; }
+/// Nanoseconds as a real number, rounded down to whole picoseconds.
+constexpr Time from_ns(double ns) { return Time{static_cast<std::int64_t>(ns * 1e3)}; }
 
 }  // namespace rnic

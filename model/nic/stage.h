@@ -12,7 +12,7 @@ namespace rnic::nic {
 /// The NIC's clock: cycles to time, and the next edge for what arrives from another clock domain.
 class Clock {
  public:
-  explicit Clock(double hertz) : period_(static_cast<std::int64_t>(1e12 / hertz + 0.5)) {}
+  explicit Clock(double hertz) : period_(static_cast<std::int64_t>(1e12 / hertz)) {}
 
   Time period() const { return period_; }
   Time cycles(std::uint32_t n) const { return period_ * static_cast<std::int64_t>(n); }
