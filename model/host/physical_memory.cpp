@@ -190,7 +190,7 @@ PageImage PhysicalMemory::take_image(std::uint64_t pa, std::uint64_t bytes) {
   return image;
 }
 
-void PhysicalMemory::put_image(std::uint64_t pa, PageImage image) {
+void PhysicalMemory::put_image(std::uint64_t pa, PageImage&& image) {
   for (auto& [offset, bytes] : image) {
     Slot& slot = slot_of(pa + offset);
     drop_bytes(slot);

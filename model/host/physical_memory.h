@@ -112,7 +112,7 @@ class PhysicalMemory {
   /// Moves the contents of whole frames out (they read zero afterwards) and in again elsewhere,
   /// unseen by watchers: what the kernel's page migration and swap do.
   PageImage take_image(std::uint64_t pa, std::uint64_t bytes);
-  void put_image(std::uint64_t pa, PageImage image);
+  void put_image(std::uint64_t pa, PageImage&& image);
 
   /// Simulator memory the contents occupy, bytes (frames written so far).
   std::uint64_t resident_bytes() const { return resident_frames_ * kFrameBytes; }

@@ -56,6 +56,7 @@ TEST(FrameAllocator, UsesEveryFrameThenFails) {
   // 16 MiB: the lowest 4 MiB are the contiguous zone, 12 MiB = 3,072 frames remain.
   FrameAllocator frames(16 << 20, Rng(1, "test"));
   std::vector<std::uint64_t> held;
+  held.reserve(3072);
   for (int i = 0; i < 3072; ++i) held.push_back(frames.allocate(kPage4KiB).value());
   EXPECT_FALSE(frames.allocate(kPage4KiB));
   EXPECT_FALSE(frames.allocate(kPage2MiB));

@@ -137,6 +137,8 @@ TEST(Mpt, RangesThatWrapAroundAreOutOfBounds) {
   EXPECT_EQ(check(entry, 0x11800, kMax - 0x800 + 1), AccessResult::kOutOfBounds);
   EXPECT_EQ(check(entry, kMax, 0x10002), AccessResult::kOutOfBounds);
   EXPECT_EQ(check(entry, 0x11000, kMax), AccessResult::kOutOfBounds);
+  // Short ranges whose end wraps to 0xFFE, below the end of the region.
+  EXPECT_EQ(check(entry, kMax - 1, 0x1000), AccessResult::kOutOfBounds);
   MptEntry top = region();
   top.start = kMax - 0xFFF;  // the last 4 KiB of the address space
   top.length = 0x1000;

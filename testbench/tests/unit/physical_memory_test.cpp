@@ -178,6 +178,36 @@ TEST(PhysicalMemoryWatch, WatchersMayUnwatchAndWriteFromTheCall) {
   EXPECT_EQ(always.calls.size(), 2U) << "the write and the write from the watcher";
 }
 
+/// Replaces another watch from within the call.
+class Replacer : public MemoryWatcher {
+ public:
+  Replacer(PhysicalMemory& memory, MemoryWatcher* replacement)
+      : memory_(memory), replacement_(replacement) {}
+  void memory_written(std::uint64_t, std::uint32_t) override {
+    memory_.unwatch(victim);
+    memory_.watch(8192, 8, replacement_);
+  }
+  PhysicalMemory::WatchId victim = 0;
+
+ private:
+  PhysicalMemory& memory_;
+  MemoryWatcher* replacement_;
+};
+
+TEST(PhysicalMemoryWatch, AWatchBegunInTheCallDoesNotSeeThatWrite) {
+  PhysicalMemory memory(kSize);
+  Recorder recorder(memory);
+  Replacer replacer(memory, &recorder);
+  memory.watch(4096, 8, &replacer);
+  replacer.victim = memory.watch(4096, 8, &recorder);
+  const std::uint8_t byte = 1;
+  // The new watch takes the ended one's place in the list of this write's watches.
+  memory.write(4096, &byte, 1);
+  EXPECT_TRUE(recorder.calls.empty());
+  memory.write(8192, &byte, 1);
+  EXPECT_EQ(recorder.calls, (Calls{{8192, 1}}));
+}
+
 TEST(PhysicalMemoryWatch, EmptyOrOutsideIsABug) {
   PhysicalMemory memory(kSize);
   Recorder recorder(memory);
@@ -213,7 +243,7 @@ TEST(PhysicalMemory, RandomAccessesAgreeWithAFlatArray) {
   PhysicalMemory memory(kBytes);
   std::vector<std::uint8_t> model(kBytes, 0);
   Rng rng(11, "physical_memory_test");
-  std::vector<std::uint8_t> bytes(3 * 4096);
+  std::vector<std::uint8_t> bytes(std::size_t{3} * 4096);
   for (int step = 0; step < 5000; ++step) {
     const std::uint64_t n = rng.below(bytes.size());
     // Around the 8 MiB table boundary, so that accesses overlap each other often.
