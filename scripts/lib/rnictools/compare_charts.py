@@ -30,6 +30,13 @@ def flag(result: Result, key: str, default: bool) -> bool:
     return value if isinstance(value, bool) else str(value).lower() in ("1", "true", "on", "yes")
 
 
+def inline_limit(result: Optional[Result]) -> int:
+    """Longest payload in bytes that travels inside a work request; 0 when unknown."""
+    config = (result or {}).get("config", {})
+    value = config.get("workload.inline_max", config.get("nic.max_inline", 0))
+    return int(quantities.parse_number(str(value)) or 0)
+
+
 def stages(result: Result) -> dict[str, float]:
     """Mean time of each stage in ns."""
     return {entry["stage"]: float(entry["mean"]) for entry in result.get("breakdown_ns") or []}
@@ -131,7 +138,7 @@ def mtu_chart(results: Results) -> XYChart:
             color = PROTOCOL_COLORS[protocol]
             series.append(Series(PROTOCOL_NAMES[protocol], [p[0] for p in points],
                                  [p[1] for p in points], colour=color, marker=index))
-            series.append(Series(f"{PROTOCOL_NAMES[protocol]}, headers only",
+            series.append(Series(f"{PROTOCOL_NAMES[protocol]} bound",
                                  [p[0] for p in expected], [p[1] for p in expected], REFERENCE,
                                  color))
     ticks = sorted({float(m) for p in PROTOCOLS for m in results.mtus(p)})

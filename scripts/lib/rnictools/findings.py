@@ -8,7 +8,7 @@ from typing import Any, Optional
 
 from . import scenarios
 from .chart import PROTOCOL_NAMES
-from .compare_charts import expected_efficiency, link_gbps, stages
+from .compare_charts import expected_efficiency, inline_limit, link_gbps, stages
 from .measurements import Measurement
 from .quantities import format_bytes, format_ns
 from .scenarios import OPS, PROTOCOLS, Results
@@ -86,7 +86,12 @@ def read_against_write(results: Results) -> Optional[Finding]:
 
 def inline_step(results: Results) -> Optional[Finding]:
     """The step where the payload no longer travels inside the work request."""
-    below, above = 128, 256
+    sizes = results.sizes()
+    limit = inline_limit(results.latency("write", "ib", sizes[0])) if sizes else 0
+    below = max((s for s in sizes if s <= limit), default=0)
+    above = min((s for s in sizes if s > limit), default=0)
+    if not below or not above:
+        return None
     parts = []
     for protocol in PROTOCOLS:
         small, large = (_p50(results.latency("write", protocol, s)) for s in (below, above))
@@ -95,9 +100,15 @@ def inline_step(results: Results) -> Optional[Finding]:
     if not parts:
         return None
     low, high = min(v for _, v in parts), max(v for _, v in parts)
-    return Finding("Inline payload", f"From {below} B to {above} B a WRITE gets "
-                   f"{format_ns(low)} to {format_ns(high)} slower: above the inline limit of 220 B "
-                   "the NIC must fetch the payload over PCIe.")
+    span = format_ns(low) if format_ns(low) == format_ns(high) else \
+        f"{format_ns(low)} to {format_ns(high)}"
+    text = f"A WRITE of {above} B takes {span} more than one of {below} B"
+    fetch = [stages(r).get("payload_fetch", 0.0) for p, _ in parts
+             if (r := results.latency("write", p, above))]
+    if fetch and min(fetch) > 0.3 * low > 0:
+        text += (f": above the inline limit of {limit} B the NIC fetches the payload over PCIe, which "
+                 f"takes {format_ns(min(fetch))} or more")
+    return Finding("Inline payload", text + ".")
 
 
 def large_messages(results: Results) -> Optional[Finding]:

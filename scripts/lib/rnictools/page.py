@@ -10,6 +10,7 @@ from typing import Any, Optional
 
 from . import scenarios
 from .chart import PROTOCOL_NAMES
+from .compare_charts import inline_limit
 from .findings import Finding
 from .measurements import Measurement
 from .quantities import format_bytes
@@ -164,9 +165,10 @@ def write(path: Path, results: Results, findings: list[Finding],
     parts.append("<h2>Findings</h2><dl class='findings'>")
     parts += [f"<dt>{_escape(f.title)}</dt><dd>{_escape(f.text)}</dd>" for f in findings]
     parts.append("</dl>")
+    inline = inline_limit(results.latency("write", "ib", 64))
     parts.append("<h2>Latency</h2><p class='note'>WRITE and SEND: half the round trip of a "
                  "ping-pong. READ: from posting to completion. One message at a time, payload up "
-                 "to 220 B inline. Hollow grey and black marks are published measurements of real "
+                 f"to {inline} B inline. Hollow grey and black marks are published measurements of real "
                  "NICs with other hosts and switches (see below).</p>")
     parts.append(_plots(images, ("latency_",)))
     parts += [_size_table(results, "latency", op) for op in OPS]
@@ -174,8 +176,8 @@ def write(path: Path, results: Results, findings: list[Finding],
                  "of a message sum to its latency.</p>")
     parts.append(_plots(images, ("breakdown_",)))
     parts.append("<h2>Throughput and message rate, one queue pair</h2><p class='note'>128 messages "
-                 "in flight (fewer above 64 KiB), no inline payload, one completion for up to 100 "
-                 "messages, one doorbell a message.</p>")
+                 "in flight (fewer above 64 KiB, 16 from 512 KiB), no inline payload, one doorbell a "
+                 "message.</p>")
     parts.append(_plots(images, ("throughput_", "message_rate_")))
     parts += [_size_table(results, "bandwidth", op) for op in OPS]
     parts.append("<h2>Wire efficiency</h2><p class='note'>Dashed: what header, preamble and gap "

@@ -12,6 +12,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402  (the backend must be chosen first)
 from matplotlib import ticker  # noqa: E402
+from matplotlib.legend import Legend  # noqa: E402
 
 from . import quantities  # noqa: E402
 from .chart import (MARKERS, POINTS, REFERENCE, BarChart, Chart, XYChart, bar_color,  # noqa: E402
@@ -65,7 +66,8 @@ def _draw_curves(axes: Any, chart: XYChart) -> None:
     _scale(axes, chart)
     axes.set_xlabel(chart.x_label)
     axes.set_ylabel(chart.y_label)
-    _legend(axes, [series.name for series in chart.series])
+    _legend(axes, [series.name for series in chart.series],
+            sum(series.kind == POINTS for series in chart.series))
 
 
 def _scale(axes: Any, chart: XYChart) -> None:
@@ -101,7 +103,8 @@ def _byte_ticks(low: float, high: float) -> list[float]:
     step = 1 if last - first <= 10 else 2 if last - first <= 20 else 4
     ticks = [2.0**n for n in range(first, last + 1, step)]
     if ticks[-1] < high:
-        ticks.append(2.0**last)
+        # The last size is labelled; a neighbour too close to it is not.
+        ticks[-1 if last - math.log2(ticks[-1]) < step else len(ticks):] = [2.0**last]
     return ticks
 
 
@@ -134,12 +137,23 @@ def _draw_bars(axes: Any, chart: BarChart) -> None:
         _legend(axes, list(chart.values))
 
 
-def _legend(axes: Any, names: list[str]) -> None:
-    """Below the axes, where it hides nothing; as many columns as the longest name allows."""
+def _legend(axes: Any, names: list[str], measured: int = 0) -> None:
+    """Below the axes, where it hides nothing: the curves, then the last `measured` names apart."""
     if len(names) < 2:
         return
-    longest = max(len(name) for name in names)
-    columns = 4 if longest <= 18 else 3 if longest <= 24 else 2 if longest <= 46 else 1
+    handles, labels = axes.get_legend_handles_labels()
     rotated = any(text.get_rotation() for text in axes.get_xticklabels())
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.25 if rotated else -0.15),
-                ncol=min(columns, len(names)), columnspacing=1.6, handlelength=2.2)
+    top = -0.25 if rotated else -0.15
+    curves = len(names) - measured
+    for first, last in ((0, curves), (curves, len(names))):
+        if first == last:
+            continue
+        longest = max(len(name) for name in names[first:last])
+        columns = min(4 if longest <= 18 else 3 if longest <= 24 else 2 if longest <= 42 else 1,
+                      last - first)
+        # Of the figure, not the axes: those would keep one legend and clip the other.
+        axes.figure.add_artist(Legend(
+            axes, handles[first:last], labels[first:last], loc="upper center",
+            bbox_to_anchor=(0.5, top), bbox_transform=axes.transAxes, ncol=columns,
+            columnspacing=1.6, handlelength=2.2))
+        top -= 0.065 * -(-(last - first) // columns) + 0.01

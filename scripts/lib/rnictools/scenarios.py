@@ -39,25 +39,26 @@ class Case:
 
 def _latency(case: Case, quick: bool) -> dict[str, str]:
     iterations = 20 if quick else 200 if case.size <= 4096 else 50 if case.size <= 65536 else 12
-    return {"workload.pattern": "latency", "workload.depth": "1", "workload.signal_every": "1",
-            "workload.inline_max": "220", "workload.iterations": str(iterations),
+    return {"workload.pattern": "latency", "workload.iterations": str(iterations),
             "sim.warmup": str(max(4, iterations // 10))}
 
 
-def _depth(size: int) -> int:
-    """128 as perftest, fewer for messages so long that 8 MiB would be exceeded."""
-    return max(16, min(128, 2**23 // size))
+def depth_of(size: int, qps: int = 1) -> int:
+    """128 as perftest; fewer for long messages, of which 16 fill any pipe."""
+    return 128 if size <= 4096 else 16 if qps > 1 else max(16, min(128, 2**23 // size))
 
 
 def _bandwidth(case: Case, quick: bool) -> dict[str, str]:
-    depth = _depth(case.size) if case.qps == 1 or case.size <= 4096 else 16
+    # Warm-up and iterations count the messages of all QPs together: every send queue turns over
+    # once before the measured window and a few times within it.
+    depth = depth_of(case.size, case.qps)
+    in_flight = depth * case.qps
     packets = -(-case.size // case.mtu)
-    iterations = max(4 * depth, min(4000, 16384 // packets))
+    iterations = max(4 * in_flight, min(4000, 16384 // packets))
     if quick:
-        iterations = 2 * depth
+        iterations = 2 * in_flight
     return {"workload.pattern": "bandwidth", "workload.depth": str(depth),
-            "workload.signal_every": str(min(100, depth // 2)), "workload.inline_max": "0",
-            "workload.iterations": str(iterations), "sim.warmup": str(depth)}
+            "workload.iterations": str(iterations), "sim.warmup": str(in_flight)}
 
 
 def make_point(case: Case, quick: bool) -> spec.Point:
