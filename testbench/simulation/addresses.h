@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "protocol/address_vector.h"
+#include "transport/encapsulation.h"
+
+namespace rnic::testbench {
+
+/// Addresses of host `index` (below 2^16 - 2): locally administered MAC, 10.0.0.0/8, link-local
+/// GID, LID index + 1.
+transport::PortIdentity identity_of(std::uint32_t index);
+
+/// How host `from` addresses host `to`; the UDP source port is each connection's own.
+protocol::AddressVector path_between(std::uint32_t from, std::uint32_t to);
+
+}  // namespace rnic::testbench

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulation/collect.h"
+
+#include <algorithm>
+#include <string>
+#include <variant>
+
+#include "base/event_queue.h"
+#include "base/sc_time.h"
+#include "report/bottleneck.h"
+#include "version.h"
+
+namespace rnic::testbench {
+namespace {
+
+nlohmann::ordered_json config_json(const config::LoadedConfig& loaded) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  for (const auto& [key, value] : loaded.resolved) {
+    std::visit([&json, &key = key](const auto& v) { json[key] = v; }, value);
+  }
+  return json;
+}
+
+void collect_flows(const System& system, Result& result) {
+  const Measurement& m = system.measurement;
+  Time start = kTimeNever;
+  Time end = kTimeZero;
+  for (const auto& flow : system.flows) {
+    for (const FlowMeasurement& measured : flow->measured()) {
+      FlowResult out;
+      out.source = measured.source;
+      out.destination = measured.destination;
+      out.throughput_gbps = gbps(measured.bytes, measured.window());
+      if (measured.window() > kTimeZero) {
+        out.message_rate_mops =
+            static_cast<double>(measured.messages) / to_us(measured.window());
+      }
+      out.latency = measured.latency;
+      result.throughput_gbps += out.throughput_gbps;
+      result.message_rate_mops += out.message_rate_mops;
+      result.latency.merge(measured.latency);
+      result.flows.push_back(std::move(out));
+      start = std::min(start, measured.window_start);
+      end = std::max(end, measured.window_end);
+    }
+  }
+  result.window = std::max(kTimeZero, end - start);
+  result.breakdown = m.breakdown;
+  for (std::size_t status = 0; status < m.completions.size(); ++status) {
+    if (m.completions[status] == 0 && status != 0) continue;
+    result.completions.emplace_back(
+        protocol::wc_status_name(static_cast<protocol::WcStatus>(status)),
+        m.completions[status]);
+  }
+}
+
+void collect_units(const Node& node, Time start, Time now, Result& result) {
+  auto& nic = const_cast<nic::Nic&>(node.nic);  // unit accessors are not const
+  const auto add = [&](const stats::UnitStats& unit) {
+    result.units.push_back(unit_result(unit, start, now));
+  };
+  add(nic.doorbell.stats());
+  add(nic.scheduler.stats());
+  add(nic.qp_contexts.stats());
+  add(nic.wqe_fetcher.stats());
+  add(nic.translation.stats());
+  add(nic.dma.unit());
+  add(nic.payload_gather.stats());
+  add(nic.packetizer.stats());
+  add(nic.rx_pipeline.stats());
+  add(nic.responder.stats());
+  add(nic.completion.stats());
+  add(node.host.root_complex.unit());
+  const auto cache = [&result](const std::string& name, std::uint64_t hits, std::uint64_t misses) {
+    result.caches.push_back({name, hits, misses});
+  };
+  const auto& qpc = nic.qp_contexts.cache().cache();
+  const auto& mpt = nic.translation.mpt_cache().cache();
+  const auto& mtt = nic.translation.mtt_cache().cache();
+  const std::string prefix = std::string(node.name()) + ".nic.";
+  cache(prefix + "qpc_cache", qpc.hits(), qpc.misses());
+  cache(prefix + "mpt_cache", mpt.hits(), mpt.misses());
+  cache(prefix + "mtt_cache", mtt.hits(), mtt.misses());
+}
+
+void collect_pcie(const Node& node, Result& result) {
+  PcieResult pcie;
+  pcie.name = std::string(node.name()) + ".pcie";
+  pcie.rate_gbps = node.pcie.rate().to_gbps();
+  const auto direction = [&node](pcie::Direction which, PcieDirectionResult& out) {
+    const auto convert = [](const pcie::TlpCounter& c) {
+      return TlpResult{c.tlps, c.payload_bytes, c.wire_bytes};
+    };
+    out.total = convert(node.pcie.total(which));
+    for (std::size_t p = 0; p < tlm_ext::kPurposeCount; ++p) {
+      out.by_purpose[p] = convert(node.pcie.counter(which, static_cast<tlm_ext::Purpose>(p)));
+    }
+  };
+  direction(pcie::Direction::kToHost, pcie.to_host);
+  direction(pcie::Direction::kToDevice, pcie.to_device);
+  result.pcie.push_back(std::move(pcie));
+}
+
+NamedCounts counters_of(const Node& node) {
+  auto& nic = const_cast<nic::Nic&>(node.nic);
+  const transport::TransportCounters& t = nic.transport().counters();
+  const nic::RxDrops& drops = nic.rx_pipeline.drops();
+  const host::verbs::DriverStats& driver = node.host.verbs.stats();
+  return {{"out_of_sequence", t.out_of_sequence},
+          {"packet_seq_err", t.packet_seq_err},
+          {"implied_nak_seq_err", t.implied_nak_seq_err},
+          {"duplicate_request", t.duplicate_request},
+          {"local_ack_timeout_err", t.local_ack_timeout_err},
+          {"rnr_nak_retry_err", t.rnr_nak_retry_err},
+          {"rnr_naks_sent", t.rnr_naks_sent},
+          {"retransmitted_packets", t.retransmitted_packets},
+          {"tcp_retransmitted_segments", t.tcp_retransmitted_segments},
+          {"rx_write_requests", t.rx_write_requests},
+          {"rx_read_requests", t.rx_read_requests},
+          {"rx_atomic_requests", t.rx_atomic_requests},
+          {"rx_send_requests", t.rx_send_requests},
+          {"req_remote_access_errors", t.req_remote_access_errors},
+          {"req_remote_invalid_request", t.req_remote_invalid_request},
+          {"resp_remote_access_errors", t.resp_remote_access_errors},
+          {"acks_sent", t.acks_sent},
+          {"acks_received", t.acks_received},
+          {"rx_not_mine", drops.not_mine},
+          {"rx_bad_checksum", drops.bad_checksum},
+          {"rx_bad_state", drops.bad_state},
+          {"doorbells", driver.doorbells},
+          {"blueflames", driver.blueflames},
+          {"wqe_fetches", nic.wqe_fetcher.fetches()},
+          {"cqes", nic.cq.written()},
+          {"commands", driver.commands},
+          {"dma_faults", nic.dma.faults()}};
+}
+
+}  // namespace
+
+Result collect(const System& system, const config::LoadedConfig& loaded) {
+  Result result;
+  result.version = kVersion;
+  result.config = config_json(loaded);
+  result.scenario = scenario_of(system.config(), result.config);
+  const Time now = sim_now();
+  const Time start = system.window_start();
+  collect_flows(system, result);
+  for (std::size_t i = 0; i < system.nodes.size(); ++i) {
+    const Node& node = *system.nodes[i];
+    collect_units(node, start, now, result);
+    collect_pcie(node, result);
+    result.counters.push_back(counters_of(node));
+    HostResult host;
+    for (const auto& endpoint : system.endpoints) {
+      if (&endpoint->host != &node.host || now <= start) continue;
+      host.cpu_busy += static_cast<double>(endpoint->core.busy().count()) /
+                       static_cast<double>((now - start).count());
+    }
+    host.cpu_busy = std::min(1.0, host.cpu_busy);
+    result.hosts.push_back(host);
+    const auto& registration = node.host.verbs.stats().registration;
+    result.registration.calls += registration.calls;
+    result.registration.pages += registration.pages;
+    result.registration.time += registration.time;
+    result.sim.data_packets += node.nic.packetizer.data_packets();
+  }
+  collect_links(system, result);
+  result.sim.simulated = now;
+  result.sim.kernel_events = KernelEvents::count();
+  result.bottleneck = find_bottleneck(result);
+  return result;
+}
+
+}  // namespace rnic::testbench

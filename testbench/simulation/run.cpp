@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulation/run.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <iostream>
+
+#include "base/error.h"
+#include "report/json_writer.h"
+#include "report/output_file.h"
+#include "report/text_report.h"
+#include "simulation/collect.h"
+#include "simulation/stuck.h"
+#include "simulation/system.h"
+
+namespace rnic::testbench {
+namespace {
+
+using WallClock = std::chrono::steady_clock;
+
+double seconds_since(WallClock::time_point start) {
+  return std::chrono::duration<double>(WallClock::now() - start).count();
+}
+
+std::uint64_t peak_rss_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+bool shows_progress(config::ProgressMode mode) {
+  if (mode == config::ProgressMode::kAuto) return isatty(STDERR_FILENO) != 0;
+  return mode == config::ProgressMode::kOn;
+}
+
+/// Runs until the programs are done; between slices, shows how far they are.
+void run_to_completion(System& system) {
+  const config::Config& config = system.config();
+  const bool progress = shows_progress(config.output.progress);
+  constexpr Time kSlice = microseconds(200);
+  const Measurement& m = system.measurement;
+  auto shown = WallClock::now();
+  while (m.flows_done < m.flows_total) {
+    const Time left = config.sim.max_time - sim_now();
+    if (left <= kTimeZero) {
+      throw SimulationError("sim.max_time is over and the workload is not: " + explain(system));
+    }
+    if (sc_core::sc_pending_activity() == false) {
+      throw SimulationError("nothing can happen any more and the workload is not done: " +
+                            explain(system));
+    }
+    sc_core::sc_start(to_sc_time(std::min(kSlice, left)));
+    if (m.failure) std::rethrow_exception(m.failure);
+    if (progress && seconds_since(shown) > 0.2) {
+      shown = WallClock::now();
+      std::cerr << "\r" << m.messages_done * 100 / std::max<std::uint64_t>(1, m.messages_total)
+                << " % of " << m.messages_total << " messages, " << to_us(sim_now())
+                << " us simulated   " << std::flush;
+    }
+  }
+  if (progress) std::cerr << "\r\033[K" << std::flush;
+}
+
+}  // namespace
+
+Result simulate(const config::LoadedConfig& loaded) {
+  const auto start = WallClock::now();
+  sc_core::sc_report_handler::set_actions(sc_core::SC_INFO, sc_core::SC_DO_NOTHING);
+  System system("system", loaded.config);
+  try {
+    run_to_completion(system);
+  } catch (const sc_core::sc_report& report) {
+    throw SimulationError(report.what());  // an exception thrown inside a kernel process
+  }
+  for (const auto& flow : system.flows) system.measurement.corrupt_bytes += flow->verify();
+  if (system.measurement.corrupt_bytes > 0) {
+    throw SimulationError(std::to_string(system.measurement.corrupt_bytes) +
+                          " payload bytes arrived different from what was sent");
+  }
+  Result result = collect(system, loaded);
+  result.sim.wall_s = seconds_since(start);
+  result.sim.peak_rss_bytes = peak_rss_bytes();
+  return result;
+}
+
+int run(const config::LoadedConfig& loaded) {
+  const Result result = simulate(loaded);
+  if (!loaded.config.output.dir.empty()) write_result_files(result, loaded.config.output.dir);
+  write_stdout(text_report(result));
+  return 0;
+}
+
+}  // namespace rnic::testbench

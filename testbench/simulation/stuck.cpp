@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulation/stuck.h"
+
+#include "protocol/qp_state.h"
+
+namespace rnic::testbench {
+namespace {
+
+void explain_queue_pair(const nic::QpContext& qp, std::string& text) {
+  const std::uint64_t waiting = qp.sq.size();
+  if (waiting == 0 && qp.sq_producer == qp.sq_fetched) return;
+  text += " QP " + std::to_string(qp.qpn) + " (" + protocol::qp_state_name(qp.state) + "): " +
+          std::to_string(waiting) + " requests, " + std::to_string(qp.outstanding_reads) +
+          " READs outstanding, oldest unacknowledged PSN " + std::to_string(qp.una_psn) +
+          ", next " + std::to_string(qp.next_psn) + ";";
+}
+
+}  // namespace
+
+std::string explain(const System& system) {
+  const Measurement& m = system.measurement;
+  std::string text = std::to_string(m.messages_done) + " of " + std::to_string(m.messages_total) +
+                     " messages are done;";
+  constexpr std::size_t kMostNodes = 4;
+  for (std::size_t i = 0; i < system.nodes.size() && i < kMostNodes; ++i) {
+    const nic::Nic& nic = system.nodes[i]->nic;
+    text += " host" + std::to_string(i) + ": " + std::to_string(nic.scheduler.slots_in_use()) +
+            " packets in the transmit path, " + std::to_string(nic.dma.outstanding()) +
+            " DMA requests (" + std::to_string(nic.dma.waiting()) + " wait for tags);";
+    for (std::uint32_t qpn = 0; qpn < nic.queue_pairs.size(); ++qpn) {
+      const nic::QpContext* qp = nic.queue_pairs.find(qpn);
+      if (qp != nullptr) explain_queue_pair(*qp, text);
+      if (text.size() > 1500) return text + " ...";
+    }
+  }
+  return text;
+}
+
+}  // namespace rnic::testbench

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <systemc>
+
+#include <memory>
+#include <vector>
+
+#include "config/config.h"
+#include "host/host.h"
+#include "network/cable.h"
+#include "network/switch.h"
+#include "nic/nic.h"
+#include "pcie/link.h"
+#include "workload/flow.h"
+
+namespace rnic::testbench {
+
+/// One server: host, PCIe link and NIC.
+class Node : public sc_core::sc_module {
+ public:
+  Node(const sc_core::sc_module_name& name, const config::Config& config, std::uint32_t index,
+       const link::LinkPortConfig& port_config, protocol::FramePool& frames);
+
+  void reset_statistics(Time now);
+
+  host::Host host;
+  pcie::Link pcie;
+  nic::Nic nic;
+};
+
+/// The simulated system: nodes, fabric, and the programs that use it.
+class System : public sc_core::sc_module {
+ public:
+  System(const sc_core::sc_module_name& name, const config::Config& config);
+
+  /// All statistics start again: the measured window.
+  void reset_statistics();
+
+  const config::Config& config() const { return config_; }
+  Time window_start() const { return window_start_; }
+  protocol::FramePool frames;
+  std::vector<std::unique_ptr<Node>> nodes;
+  std::vector<std::unique_ptr<network::Cable>> cables;
+  std::unique_ptr<network::Switch> fabric_switch;
+  std::vector<std::unique_ptr<Endpoint>> endpoints;
+  std::vector<std::unique_ptr<Flow>> flows;
+  Measurement measurement;
+
+ private:
+  void build_back_to_back();
+  void build_single_switch();
+  void build_flows();
+
+  const config::Config config_;
+  Time window_start_{0};
+};
+
+}  // namespace rnic::testbench

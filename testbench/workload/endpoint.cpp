@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workload/endpoint.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/error.h"
+#include "protocol/access.h"
+
+namespace rnic::testbench {
+
+using host::Status;
+using protocol::QpAttrMask;
+using protocol::QpState;
+
+namespace {
+
+constexpr std::uint64_t kCacheLine = 64;
+constexpr std::uint64_t kCycleBytes = 4096;  // perftest steps through a page of the buffer
+
+std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+}  // namespace
+
+Endpoint::Endpoint(host::Host& on, const config::Config& config, std::uint32_t index)
+    : host(on), config_(config), index_(index) {
+  size_buffers();
+}
+
+void Endpoint::size_buffers() {
+  const config::WorkloadConfig& w = config_.workload;
+  slot_bytes = std::max(kCacheLine, round_up(w.msg_size, kCacheLine));
+  region_bytes_ = w.mr_size != 0 ? w.mr_size : std::max(kCycleBytes, slot_bytes);
+  slots = std::max<std::uint64_t>(1, region_bytes_ / slot_bytes);
+  regions = std::max(1U, w.mrs);
+  region_bytes_ = round_up(std::max(region_bytes_, slots * slot_bytes), kCycleBytes);
+}
+
+void Endpoint::register_buffer(std::uint64_t base, std::vector<host::MemoryRegion>& out) {
+  constexpr std::uint32_t kAccess = protocol::kAccessLocalWrite | protocol::kAccessRemoteWrite |
+                                    protocol::kAccessRemoteRead | protocol::kAccessRemoteAtomic;
+  for (std::uint32_t i = 0; i < regions; ++i) {
+    const auto result =
+        host.verbs.reg_mr(core, pd_, base + i * region_bytes_, region_bytes_, kAccess);
+    if (result.status != Status::kOk) {
+      throw ConfigError("registering " + std::to_string(region_bytes_) + " bytes on host " +
+                        std::to_string(index_) + " fails with " +
+                        host::status_name(result.status) +
+                        " (see memory.memlock_limit, workload.mrs, workload.mr_size)");
+    }
+    out.push_back(result.region);
+  }
+}
+
+void Endpoint::create() {
+  const config::WorkloadConfig& w = config_.workload;
+  host::verbs::Context& verbs = host.verbs;
+  pd_ = verbs.alloc_pd();
+  const std::uint32_t entries = std::max(1U, w.qps) * std::max(1U, w.depth) + 1;
+  send_cq = verbs.create_cq(core, entries);
+  recv_cq = verbs.create_cq(core, entries);
+  host::verbs::QpInitAttr attr;
+  attr.max_send_wr = std::max(1U, w.depth);
+  attr.max_recv_wr = std::max(1U, w.depth);
+  attr.max_inline_data = w.inline_max;
+  for (std::uint32_t i = 0; i < w.qps + w.idle_qps; ++i) {
+    auto* qp = verbs.create_qp(core, pd_, *send_cq, *recv_cq, attr);
+    if (qp == nullptr) {
+      throw ConfigError("create_qp refuses workload.inline_max=" + std::to_string(w.inline_max) +
+                        ", workload.depth=" + std::to_string(w.depth) +
+                        " (device limits: nic.max_inline, 32768 WQE blocks)");
+    }
+    qps.push_back(qp);
+    host::verbs::QpAttr init;
+    init.qp_state = QpState::kInit;
+    init.access_flags = protocol::kAccessRemoteMask;
+    verbs.modify_qp(core, *qp, init,
+                    QpAttrMask::kState | QpAttrMask::kPkeyIndex | QpAttrMask::kPort |
+                        QpAttrMask::kAccessFlags);
+    if (i >= w.qps) continue;
+    Buffer buffer;
+    buffer.send = host.space.map(regions * region_bytes_);
+    buffer.receive = host.space.map(regions * region_bytes_);
+    register_buffer(buffer.send, buffer.send_regions);
+    register_buffer(buffer.receive, buffer.receive_regions);
+    buffers.push_back(std::move(buffer));
+    receives_posted.push_back(0);
+  }
+}
+
+QpInfo Endpoint::info(std::uint32_t i) const {
+  QpInfo info;
+  info.qpn = qps[i]->qpn;
+  info.psn = (qps[i]->qpn * 0x1357) & 0xFF'FFFF;  // any start will do; it need not be 0
+  if (i < buffers.size()) {
+    info.address = buffers[i].receive;
+    info.rkey = buffers[i].receive_regions.front().rkey;
+  }
+  return info;
+}
+
+void Endpoint::connect(std::uint32_t i, const QpInfo& peer, const protocol::AddressVector& path) {
+  const config::TransportConfig& t = config_.transport;
+  host::verbs::QpAttr attr;
+  attr.qp_state = QpState::kRtr;
+  attr.ah_attr = path;
+  attr.path_mtu = t.mtu;
+  attr.dest_qp_num = peer.qpn;
+  attr.rq_psn = peer.psn;
+  attr.max_dest_rd_atomic = t.max_dest_rd_atomic;
+  attr.min_rnr_timer = t.min_rnr_timer;
+  Status status = host.verbs.modify_qp(
+      core, *qps[i], attr,
+      QpAttrMask::kState | QpAttrMask::kAv | QpAttrMask::kPathMtu | QpAttrMask::kDestQpn |
+          QpAttrMask::kRqPsn | QpAttrMask::kMaxDestRdAtomic | QpAttrMask::kMinRnrTimer);
+  attr.qp_state = QpState::kRts;
+  attr.sq_psn = info(i).psn;
+  attr.timeout = t.ack_timeout;
+  attr.retry_cnt = t.retry_count;
+  attr.rnr_retry = t.rnr_retry;
+  attr.max_rd_atomic = t.max_rd_atomic;
+  if (status == Status::kOk) {
+    status = host.verbs.modify_qp(core, *qps[i], attr,
+                                  QpAttrMask::kState | QpAttrMask::kSqPsn | QpAttrMask::kTimeout |
+                                      QpAttrMask::kRetryCnt | QpAttrMask::kRnrRetry |
+                                      QpAttrMask::kMaxQpRdAtomic);
+  }
+  if (status != Status::kOk) {
+    throw ConfigError(std::string("connecting a queue pair fails with ") +
+                      host::status_name(status) +
+                      " (see transport.max_rd_atomic, nic.max_rd_atomic)");
+  }
+}
+
+}  // namespace rnic::testbench

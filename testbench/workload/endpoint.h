@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "config/config.h"
+#include "host/host.h"
+#include "protocol/address_vector.h"
+
+namespace rnic::testbench {
+
+/// What one end tells the other out of band before the first message.
+struct QpInfo {
+  std::uint32_t qpn = 0;
+  std::uint32_t psn = 0;
+  std::uint64_t address = 0;  ///< of the buffer that the peer writes to and reads from
+  std::uint32_t rkey = 0;
+};
+
+/// One end of a flow: its thread's core, queue pairs, completion queues and registered buffers.
+/// Mirrors what perftest sets up. All calls come from the end's own SC_THREAD.
+class Endpoint {
+ public:
+  Endpoint(host::Host& host, const config::Config& config, std::uint32_t index);
+
+  /// PD, CQs, buffers, MRs, and queue pairs in INIT.
+  void create();
+  /// Brings queue pair `i` to RTS towards `peer`.
+  void connect(std::uint32_t i, const QpInfo& peer, const protocol::AddressVector& path);
+
+  QpInfo info(std::uint32_t i) const;
+
+  struct Buffer {
+    std::uint64_t send = 0;     ///< local source of WRITE and SEND
+    std::uint64_t receive = 0;  ///< target of the peer's operations, sink of own READs
+    std::vector<host::MemoryRegion> send_regions;
+    std::vector<host::MemoryRegion> receive_regions;
+  };
+
+  host::Host& host;
+  host::Core core;
+  host::verbs::CompletionQueue* send_cq = nullptr;
+  host::verbs::CompletionQueue* recv_cq = nullptr;
+  std::vector<host::verbs::QueuePair*> qps;
+  std::vector<Buffer> buffers;   ///< of each queue pair
+  std::vector<std::uint64_t> receives_posted;  ///< of each queue pair
+  std::uint64_t slot_bytes = 0;  ///< distance of consecutive messages in a buffer
+  std::uint64_t slots = 1;       ///< messages that fit in one region
+  std::uint32_t regions = 1;     ///< regions a buffer is divided into
+
+  /// Address and key of slot `slot`, counted over all regions of a buffer.
+  std::uint64_t slot_address(std::uint64_t base, std::uint64_t slot) const {
+    return base + slot / slots * region_bytes() + slot % slots * slot_bytes;
+  }
+  std::uint64_t region_bytes() const { return region_bytes_; }
+  std::uint64_t total_slots() const { return slots * regions; }
+
+ private:
+  void size_buffers();
+  void register_buffer(std::uint64_t base, std::vector<host::MemoryRegion>& out);
+
+  const config::Config& config_;
+  std::uint32_t index_;
+  std::uint32_t pd_ = 0;
+  std::uint64_t region_bytes_ = 0;
+};
+
+}  // namespace rnic::testbench

@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workload/flow.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+
+namespace rnic::testbench {
+
+using config::Op;
+using host::verbs::SendFlags;
+using host::verbs::SendWr;
+using host::verbs::Wc;
+using host::verbs::WrOpcode;
+using stats::Stage;
+
+namespace {
+
+constexpr std::uint64_t kMaxFilledBytes = std::uint64_t{64} << 20;
+constexpr std::size_t kFillChunk = 4096;
+
+WrOpcode wr_opcode(Op op) {
+  switch (op) {
+    case Op::kWrite: return WrOpcode::kRdmaWrite;
+    case Op::kWriteImm: return WrOpcode::kRdmaWriteWithImm;
+    case Op::kRead: return WrOpcode::kRdmaRead;
+    case Op::kSend: return WrOpcode::kSend;
+    case Op::kSendImm: return WrOpcode::kSendWithImm;
+    case Op::kAtomicCas: return WrOpcode::kAtomicCmpAndSwp;
+    case Op::kAtomicFadd: return WrOpcode::kAtomicFetchAndAdd;
+  }
+  return WrOpcode::kSend;
+}
+
+}  // namespace
+
+Flow::Flow(const sc_core::sc_module_name& name, const config::Config& config, Endpoint& client,
+           Endpoint& server, const protocol::AddressVector& to_server,
+           const protocol::AddressVector& to_client, Measurement& measurement)
+    : sc_module(name), config_(config), client_(client), server_(server), to_server_(to_server),
+      to_client_(to_client), measurement_(measurement),
+      client_player_{&client, &server, {}, AddressPattern(config.workload.access,
+                     client.total_slots(), Rng(config.sim.seed, this->name())), 0, {}, nullptr, 0},
+      server_player_{&server, &client, {}, AddressPattern(config.workload.access,
+                     client.total_slots(), Rng(config.sim.seed, this->name())), 0, {}, nullptr, 0} {
+  const bool both = config.workload.bidirectional &&
+                    config.workload.pattern == config::Pattern::kBandwidth;
+  measured_.resize(both ? 2 : 1);
+  senders_.resize(measured_.size());
+  prepare_sender(senders_[0], client_, server_, 0);
+  if (both) prepare_sender(senders_[1], server_, client_, 1);
+  measurement_.flows_total += static_cast<std::uint32_t>(measured_.size());
+  measurement_.messages_total += total_messages() * measured_.size();
+  SC_HAS_PROCESS(Flow);
+  SC_THREAD(run_client);
+  SC_THREAD(run_server);
+}
+
+std::uint64_t Flow::total_messages() const {
+  return config_.sim.warmup + config_.workload.iterations;
+}
+
+bool Flow::two_sided() const {
+  const Op op = config_.workload.op;
+  return op == Op::kSend || op == Op::kSendImm || op == Op::kWriteImm;
+}
+
+void Flow::prepare_sender(Sender& sender, Endpoint& local, Endpoint& remote, std::size_t result) {
+  sender.local = &local;
+  sender.remote = &remote;
+  sender.result = &measured_[result];
+  sender.total = total_messages();
+  const std::uint32_t qps = config_.workload.qps;
+  sender.qps.resize(qps);
+  for (std::uint32_t i = 0; i < qps; ++i) {
+    sender.qps[i].quota = sender.total / qps + (i < sender.total % qps ? 1 : 0);
+    sender.qps[i].touched.resize(local.total_slots());
+    sender.patterns.emplace_back(
+        two_sided() ? config::Access::kSequential : config_.workload.access, local.total_slots(),
+        Rng(config_.sim.seed, std::string(name()) + ".qp" + std::to_string(i)));
+  }
+}
+
+void Flow::meet() {
+  const std::uint32_t meeting = meeting_++;
+  if (meeting % 2 == 1) {
+    met_.notify(sc_core::SC_ZERO_TIME);
+  }
+  wait(met_);
+}
+
+void Flow::fill_buffers(Endpoint& self, std::uint8_t salt) {
+  if (config_.sim.payload == config::PayloadMode::kNone) return;
+  std::array<std::uint8_t, kFillChunk> chunk{};
+  for (std::size_t q = 0; q < self.buffers.size(); ++q) {
+    Rng rng(config_.sim.seed, std::string(name()) + ".data" + std::to_string(salt) +
+                                  std::to_string(q));
+    const std::uint64_t bytes = std::min(self.regions * self.region_bytes(), kMaxFilledBytes);
+    for (std::uint64_t at = 0; at < bytes; at += kFillChunk) {
+      for (std::size_t i = 0; i < kFillChunk; i += 8) {
+        const std::uint64_t word = rng.next();
+        std::copy_n(reinterpret_cast<const std::uint8_t*>(&word), 8, chunk.data() + i);
+      }
+      self.host.space.write(self.buffers[q].send + at, chunk.data(),
+                            std::min<std::uint64_t>(kFillChunk, bytes - at));
+    }
+  }
+}
+
+void Flow::set_up(Endpoint& self, Endpoint& peer, const protocol::AddressVector& path) {
+  self.create();
+  fill_buffers(self, &self == &client_ ? 1 : 2);
+  self.core.sync();
+  meet();
+  for (std::uint32_t i = 0; i < self.qps.size(); ++i) {
+    self.connect(i, peer.info(i), path);
+    if (i < config_.workload.qps && two_sided()) {
+      post_receives(self, i, std::max(1U, config_.workload.depth));
+    }
+  }
+  self.core.sync();
+  meet();
+}
+
+SendWr Flow::make_wr(Endpoint& local, Endpoint& remote, std::uint32_t qp, std::uint64_t slot,
+                     protocol::Sge& sge) const {
+  const config::WorkloadConfig& w = config_.workload;
+  const Endpoint::Buffer& mine = local.buffers[qp];
+  const Endpoint::Buffer& theirs = remote.buffers[qp];
+  const std::size_t region = static_cast<std::size_t>(slot / local.slots);
+  const bool read = w.op == Op::kRead;
+  SendWr wr;
+  wr.opcode = wr_opcode(w.op);
+  sge.address = local.slot_address(read ? mine.receive : mine.send, slot);
+  sge.length = static_cast<std::uint32_t>(w.msg_size);
+  sge.lkey = (read ? mine.receive_regions : mine.send_regions)[region].lkey;
+  wr.sg_list = &sge;
+  wr.num_sge = 1;
+  wr.remote_addr = remote.slot_address(read ? theirs.send : theirs.receive, slot);
+  wr.rkey = (read ? theirs.send_regions : theirs.receive_regions)[region].rkey;
+  wr.imm_data = static_cast<std::uint32_t>(slot);
+  if (!read && w.msg_size <= w.inline_max) wr.flags |= SendFlags::kInline;
+  return wr;
+}
+
+void Flow::post_receives(Endpoint& self, std::uint32_t qp, std::uint32_t count) {
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint64_t slot = self.receives_posted[qp]++ % self.total_slots();
+    const Endpoint::Buffer& buffer = self.buffers[qp];
+    const protocol::Sge sge{self.slot_address(buffer.receive, slot),
+                            static_cast<std::uint32_t>(config_.workload.msg_size),
+                            buffer.receive_regions[static_cast<std::size_t>(slot / self.slots)].lkey};
+    const host::verbs::RecvWr wr{slot, &sge, 1};
+    self.host.verbs.post_recv(self.core, *self.qps[qp], &wr, 1);
+  }
+}
+
+void Flow::client_program() {
+  set_up(client_, server_, to_server_);
+  if (config_.workload.pattern == config::Pattern::kBandwidth) {
+    stream(senders_[0]);
+  } else if (config_.workload.op == Op::kRead) {
+    read_latency();
+  } else {
+    play(client_player_, server_player_, false);
+  }
+  measurement_.flow_done();
+}
+
+void Flow::server_program() {
+  set_up(server_, client_, to_client_);
+  if (config_.workload.pattern == config::Pattern::kLatency) {
+    if (config_.workload.op != Op::kRead) play(server_player_, client_player_, true);
+    return;
+  }
+  if (senders_.size() > 1) {
+    stream(senders_[1]);
+    measurement_.flow_done();
+  } else if (two_sided()) {
+    receive_stream(server_, senders_[0].total);
+  }
+}
+
+void Flow::run_client() {
+  guard([this] { client_program(); });
+}
+
+void Flow::run_server() {
+  guard([this] { server_program(); });
+}
+
+template <typename Program>
+void Flow::guard(Program program) {
+  try {
+    program();
+  } catch (const sc_core::sc_unwind_exception&) {
+    throw;  // the kernel's own way to end a thread
+  } catch (...) {
+    // The kernel would turn it into a report; keep what was thrown and why.
+    measurement_.failure = std::current_exception();
+    sc_core::sc_stop();
+  }
+}
+
+// Latency ------------------------------------------------------------------------------------
+
+void Flow::arm(Player& me) {
+  me.next_slot = me.pattern.next();
+  if (two_sided()) return;
+  const auto qp = static_cast<std::size_t>(me.sent % config_.workload.qps);
+  const std::uint64_t last_byte = me.self->slot_address(me.self->buffers[qp].receive, me.next_slot) +
+                                  std::max<std::uint64_t>(1, config_.workload.msg_size) - 1;
+  host::PhysicalMemory& memory = me.self->host.memory;
+  memory.unwatch(me.watch);
+  me.watch = memory.watch(*me.self->host.space.translate(last_byte), 1, &me.spot);
+  me.spots_seen = me.spot.writes();
+}
+
+void Flow::hit(Player& me) {
+  const auto qp = static_cast<std::uint32_t>(me.sent % config_.workload.qps);
+  protocol::Sge sge;
+  SendWr wr = make_wr(*me.self, *me.peer, qp, me.next_slot, sge);
+  wr.flags |= SendFlags::kSignaled;
+  stats::MessageTrace* trace = traces_.take();
+  // A turn begins where the last one ended, so that pings and pongs fill the round trip.
+  trace->start(me.turn_started);
+  me.in_flight = trace;
+  wr.trace = trace;
+  if (me.self->host.verbs.post_send(me.self->core, *me.self->qps[qp], &wr, 1) !=
+      host::Status::kOk) {
+    throw SimulationError(std::string(name()) + ": post_send is refused in the latency program");
+  }
+}
+
+void Flow::await(Player& me, Player& other) {
+  host::verbs::Context& verbs = me.self->host.verbs;
+  host::Core& core = me.self->core;
+  Wc wc;
+  if (two_sided()) {
+    do {
+      verbs.wait_cq(core, *me.self->recv_cq);
+    } while (verbs.poll_cq(core, *me.self->recv_cq, 1, &wc) == 0);
+    measurement_.count_completion(wc.status);
+  } else {
+    me.spot.spin(core, config_.cpu.poll_cost, me.spots_seen);
+  }
+  core.sync();
+  me.turn_started = sim_now();
+  // Counted at once: the acknowledgement of this message may still mark its trace.
+  other.in_flight->mark(Stage::kPoll, me.turn_started);
+  if (me.sent >= config_.sim.warmup) measurement_.breakdown.add(*other.in_flight);
+  traces_.give(other.in_flight);
+  // The completion of this player's own previous message is long there; perftest polls it now.
+  while (verbs.poll_cq(core, *me.self->send_cq, 1, &wc) > 0) {
+    measurement_.count_completion(wc.status);
+  }
+  if (two_sided()) {
+    post_receives(*me.self, static_cast<std::uint32_t>(me.sent % config_.workload.qps), 1);
+  }
+}
+
+void Flow::play(Player& me, Player& other, bool serve_first) {
+  const std::uint64_t total = total_messages();
+  me.turn_started = me.self->core.now();
+  for (me.sent = 0; me.sent < total; ++me.sent) {
+    arm(me);
+    if (serve_first) {
+      await(me, other);
+      hit(me);
+      continue;
+    }
+    const Time round_start = me.turn_started;
+    if (me.sent == config_.sim.warmup) {
+      measured_[0].window_start = round_start;
+      measurement_.flow_warm();
+    }
+    hit(me);
+    await(me, other);
+    record_latency((me.turn_started - round_start) / 2, me.sent, me.turn_started);
+  }
+}
+
+void Flow::record_latency(Time latency, std::uint64_t index, Time now) {
+  ++measurement_.messages_done;
+  if (index < config_.sim.warmup) return;
+  FlowMeasurement& result = measured_[0];
+  result.latency.add(latency);
+  result.messages += config_.workload.op == Op::kRead ? 1 : 2;
+  result.bytes += config_.workload.msg_size * (config_.workload.op == Op::kRead ? 1 : 2);
+  result.window_end = now;
+}
+
+void Flow::read_latency() {
+  host::Core& core = client_.core;
+  Player& me = client_player_;
+  const std::uint64_t total = total_messages();
+  for (me.sent = 0; me.sent < total; ++me.sent) {
+    if (me.sent == config_.sim.warmup) {
+      measured_[0].window_start = core.now();
+      measurement_.flow_warm();
+    }
+    me.next_slot = me.pattern.next();
+    me.turn_started = core.now();
+    hit(me);
+    Wc wc;
+    do {
+      client_.host.verbs.wait_cq(core, *client_.send_cq);
+    } while (client_.host.verbs.poll_cq(core, *client_.send_cq, 1, &wc) == 0);
+    core.sync();
+    measurement_.count_completion(wc.status);
+    me.in_flight->mark(Stage::kPoll, sim_now());
+    if (me.sent >= config_.sim.warmup) measurement_.breakdown.add(*me.in_flight);
+    record_latency(me.in_flight->total(), me.sent, sim_now());
+    traces_.give(me.in_flight);
+  }
+}
+
+// Bandwidth ----------------------------------------------------------------------------------
+
+void Flow::stream(Sender& sender) {
+  host::Core& core = sender.local->core;
+  host::verbs::Context& verbs = sender.local->host.verbs;
+  sender.result->window_start = core.now();
+  if (config_.sim.warmup == 0) measurement_.flow_warm();
+  constexpr std::uint32_t kPollBatch = 16;
+  std::array<Wc, kPollBatch> wcs;
+  while (sender.completed < sender.total && !sender.stopped) {
+    bool posted = false;
+    for (std::uint32_t qp = 0; qp < sender.qps.size(); ++qp) posted |= post(sender, qp);
+    std::uint32_t count = verbs.poll_cq(core, *sender.local->send_cq, kPollBatch, wcs.data());
+    if (count == 0 && !posted) {
+      verbs.wait_cq(core, *sender.local->send_cq);
+      count = verbs.poll_cq(core, *sender.local->send_cq, kPollBatch, wcs.data());
+    }
+    for (std::uint32_t i = 0; i < count; ++i) reap(sender, wcs[i]);
+  }
+  core.sync();
+}
+
+bool Flow::post(Sender& sender, std::uint32_t qp) {
+  const config::WorkloadConfig& w = config_.workload;
+  Sender::PerQp& state = sender.qps[qp];
+  bool any = false;
+  while (true) {
+    const std::uint64_t room = w.depth - (state.posted - state.done);
+    const std::uint64_t left = state.quota - state.posted;
+    const auto count = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>({room, left, std::max(1U, w.post_batch)}));
+    // A batch is posted whole or not yet, but for the last one.
+    if (count == 0 || (count < w.post_batch && left > count)) return any;
+    sender.batch.resize(count);
+    sender.sges.resize(count);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const std::uint64_t slot = sender.patterns[qp].next();
+      state.touched[static_cast<std::size_t>(slot)] = true;
+      SendWr& wr = sender.batch[i];
+      wr = make_wr(*sender.local, *sender.remote, qp, slot, sender.sges[i]);
+      ++state.posted;
+      if (state.posted % w.signal_every == 0 || state.posted == state.quota) {
+        wr.flags |= SendFlags::kSignaled;
+      }
+      wr.trace = traces_.take();
+      wr.trace->start(sender.local->core.now());
+      state.traces.push_back(wr.trace);
+    }
+    std::uint32_t bad = 0;
+    const host::Status status = sender.local->host.verbs.post_send(
+        sender.local->core, *sender.local->qps[qp], sender.batch.data(), count, &bad);
+    if (status != host::Status::kOk) {
+      throw SimulationError(std::string(name()) + ": post_send fails with " +
+                            host::status_name(status));
+    }
+    any = true;
+  }
+}
+
+void Flow::reap(Sender& sender, const Wc& wc) {
+  measurement_.count_completion(wc.status);
+  const std::uint32_t qp = index_of(*sender.local, wc.qp_num);
+  if (wc.status != protocol::WcStatus::kSuccess) {
+    sender.stopped = true;
+    return;
+  }
+  // A completion stands for all unsignalled messages before it.
+  Sender::PerQp& state = sender.qps[qp];
+  const std::uint64_t every = config_.workload.signal_every;
+  const std::uint64_t upto =
+      std::min(state.quota, (state.done / every + 1) * every);
+  const Time now = sender.local->core.now();
+  while (state.done < upto) complete(sender, qp, now);
+}
+
+void Flow::complete(Sender& sender, std::uint32_t qp, Time now) {
+  Sender::PerQp& state = sender.qps[qp];
+  stats::MessageTrace* trace = state.traces.front();
+  state.traces.pop_front();
+  ++state.done;
+  ++sender.completed;
+  ++measurement_.messages_done;
+  trace->mark(Stage::kPoll, now);
+  FlowMeasurement& result = *sender.result;
+  if (sender.completed > config_.sim.warmup) {
+    measurement_.breakdown.add(*trace);
+    result.latency.add(trace->total());
+    ++result.messages;
+    result.bytes += config_.workload.msg_size;
+    result.window_end = now;
+  } else if (sender.completed == config_.sim.warmup) {
+    result.window_start = now;
+    measurement_.flow_warm();
+  }
+  traces_.give(trace);
+}
+
+void Flow::receive_stream(Endpoint& self, std::uint64_t total) {
+  constexpr std::uint32_t kPollBatch = 16;
+  std::array<Wc, kPollBatch> wcs;
+  for (std::uint64_t received = 0; received < total;) {
+    self.host.verbs.wait_cq(self.core, *self.recv_cq);
+    const std::uint32_t count =
+        self.host.verbs.poll_cq(self.core, *self.recv_cq, kPollBatch, wcs.data());
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (wcs[i].status != protocol::WcStatus::kSuccess) return;
+      post_receives(self, index_of(self, wcs[i].qp_num), 1);
+    }
+    received += count;
+  }
+}
+
+std::uint64_t Flow::verify() {
+  if (config_.sim.payload == config::PayloadMode::kNone) return 0;
+  const bool read = config_.workload.op == Op::kRead;
+  const auto size = static_cast<std::size_t>(config_.workload.msg_size);
+  std::vector<std::uint8_t> sent(size);
+  std::vector<std::uint8_t> got(size);
+  std::uint64_t wrong = 0;
+  for (Sender& sender : senders_) {
+    Endpoint& from = read ? *sender.remote : *sender.local;
+    Endpoint& to = read ? *sender.local : *sender.remote;
+    for (std::size_t qp = 0; qp < sender.qps.size(); ++qp) {
+      for (std::uint64_t slot = 0; slot < sender.qps[qp].touched.size(); ++slot) {
+        if (!sender.qps[qp].touched[static_cast<std::size_t>(slot)]) continue;
+        from.host.space.read(from.slot_address(from.buffers[qp].send, slot), sent.data(), size);
+        to.host.space.read(to.slot_address(to.buffers[qp].receive, slot), got.data(), size);
+        for (std::size_t i = 0; i < size; ++i) wrong += sent[i] != got[i] ? 1U : 0U;
+      }
+    }
+  }
+  return wrong;
+}
+
+}  // namespace rnic::testbench

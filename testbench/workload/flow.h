@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <systemc>
+
+#include <cstdint>
+#include <vector>
+
+#include "config/config.h"
+#include "workload/address_pattern.h"
+#include "workload/endpoint.h"
+#include "workload/measurement.h"
+
+namespace rnic::testbench {
+
+/// Two endpoints and their programs, after perftest: set up and connect, then either ping-pong one
+/// message at a time (latency) or keep `depth` messages in flight on every queue pair (bandwidth).
+class Flow : public sc_core::sc_module {
+ public:
+  Flow(const sc_core::sc_module_name& name, const config::Config& config, Endpoint& client,
+       Endpoint& server, const protocol::AddressVector& to_server,
+       const protocol::AddressVector& to_client, Measurement& measurement);
+
+  /// Of each direction that sends: the client's, and the server's when bidirectional.
+  const std::vector<FlowMeasurement>& measured() const { return measured_; }
+  /// Compares what arrived with what was sent; bytes that differ.
+  std::uint64_t verify();
+
+ private:
+  /// One sender: where it posts from and to, and what it has in flight.
+  struct Sender {
+    Endpoint* local = nullptr;
+    Endpoint* remote = nullptr;
+    FlowMeasurement* result = nullptr;
+    struct PerQp {
+      std::uint64_t posted = 0;
+      std::uint64_t done = 0;
+      std::uint64_t quota = 0;
+      std::vector<bool> touched;  ///< slots used, for the comparison at the end
+      Ring<stats::MessageTrace*> traces;
+    };
+    std::vector<PerQp> qps;
+    std::vector<AddressPattern> patterns;
+    std::vector<host::verbs::SendWr> batch;  ///< scratch of post()
+    std::vector<protocol::Sge> sges;
+    std::uint64_t completed = 0;
+    std::uint64_t total = 0;
+    bool stopped = false;  ///< a queue pair failed
+  };
+
+  void run_client();
+  void run_server();
+  /// Runs a program; an exception ends the simulation and is kept for the caller.
+  template <typename Program>
+  void guard(Program program);
+  void client_program();
+  void server_program();
+  void set_up(Endpoint& self, Endpoint& peer, const protocol::AddressVector& path);
+  /// Both programs meet here (out of band, as perftest's TCP connection).
+  void meet();
+  void fill_buffers(Endpoint& self, std::uint8_t salt);
+
+  // Latency programs.
+  struct Player {
+    Endpoint* self = nullptr;
+    Endpoint* peer = nullptr;
+    host::PollSpot spot;
+    AddressPattern pattern;
+    std::uint64_t next_slot = 0;            ///< where the peer's next message will land
+    host::PhysicalMemory::WatchId watch{};
+    stats::MessageTrace* in_flight = nullptr;  ///< trace of this player's message
+    std::uint64_t sent = 0;
+    std::uint64_t spots_seen = 0;  ///< writes to the watched byte before it was armed
+    Time turn_started{0};          ///< when it saw the peer's last message
+  };
+  void play(Player& me, Player& other, bool serve_first);
+  void hit(Player& me);
+  void await(Player& me, Player& other);
+  void arm(Player& me);
+  void read_latency();
+  void record_latency(Time latency, std::uint64_t index, Time now);
+
+  // Bandwidth programs.
+  void stream(Sender& sender);
+  bool post(Sender& sender, std::uint32_t qp);
+  void reap(Sender& sender, const host::verbs::Wc& wc);
+  void complete(Sender& sender, std::uint32_t qp, Time now);
+  void receive_stream(Endpoint& self, std::uint64_t total);
+  void post_receives(Endpoint& self, std::uint32_t qp, std::uint32_t count);
+
+  host::verbs::SendWr make_wr(Endpoint& local, Endpoint& remote, std::uint32_t qp,
+                              std::uint64_t slot, protocol::Sge& sge) const;
+  void prepare_sender(Sender& sender, Endpoint& local, Endpoint& remote, std::size_t result);
+  bool two_sided() const;
+  std::uint64_t total_messages() const;
+  static std::uint32_t index_of(const Endpoint& endpoint, std::uint32_t qpn) {
+    return qpn - endpoint.qps.front()->qpn;
+  }
+
+  const config::Config& config_;
+  Endpoint& client_;
+  Endpoint& server_;
+  protocol::AddressVector to_server_;
+  protocol::AddressVector to_client_;
+  Measurement& measurement_;
+  std::vector<FlowMeasurement> measured_;
+  std::vector<Sender> senders_;
+  TracePool traces_;
+  Player client_player_;
+  Player server_player_;
+  sc_core::sc_event met_;
+  std::uint32_t meeting_ = 0;
+};
+
+}  // namespace rnic::testbench

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <exception>
+#include <functional>
+
+#include "base/pool.h"
+#include "base/ring.h"
+#include "base/time.h"
+#include "protocol/work_request.h"
+#include "stats/breakdown.h"
+#include "stats/histogram.h"
+#include "stats/stage.h"
+
+namespace rnic::testbench {
+
+/// Traces of messages in flight. First in, first out: a trace rests as long as possible before its
+/// next use, for late marks of the last.
+class TracePool {
+ public:
+  stats::MessageTrace* take() {
+    if (free_.size() < kRest) return store_.take();
+    stats::MessageTrace* trace = free_.front();
+    free_.pop_front();
+    return trace;
+  }
+  void give(stats::MessageTrace* trace) { free_.push_back(trace); }
+
+ private:
+  static constexpr std::size_t kRest = 64;
+  Pool<stats::MessageTrace> store_;
+  Ring<stats::MessageTrace*> free_;
+};
+
+/// What one flow measures, after its warm-up.
+struct FlowMeasurement {
+  std::uint32_t source = 0;
+  std::uint32_t destination = 0;
+  std::uint64_t messages = 0;  ///< completed in the window
+  std::uint64_t bytes = 0;
+  Time window_start{0};
+  Time window_end{0};
+  stats::Histogram latency;
+
+  Time window() const { return window_end - window_start; }
+};
+
+/// Everything the workload measures, shared by all flows.
+struct Measurement {
+  stats::Breakdown breakdown;
+  std::array<std::uint64_t, 256> completions{};  ///< by WcStatus
+  std::uint32_t flows_total = 0;
+  std::uint32_t flows_warm = 0;
+  std::uint32_t flows_done = 0;
+  std::uint64_t corrupt_bytes = 0;   ///< payload that arrived different from what was sent
+  std::uint64_t messages_total = 0;  ///< expected over all flows, warm-up included
+  std::uint64_t messages_done = 0;
+  std::exception_ptr failure;        ///< what ended a program early
+  std::function<void()> on_warm;  ///< all flows are past their warm-up
+  std::function<void()> on_done;  ///< all flows have finished
+
+  void count_completion(protocol::WcStatus status) {
+    ++completions[static_cast<std::size_t>(status)];
+  }
+  void flow_warm() {
+    if (++flows_warm == flows_total && on_warm) on_warm();
+  }
+  void flow_done() {
+    if (++flows_done == flows_total && on_done) on_done();
+  }
+};
+
+}  // namespace rnic::testbench
