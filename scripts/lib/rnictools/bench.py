@@ -40,7 +40,8 @@ SCENARIOS: dict[str, dict[str, str]] = {
     "rocev2_write_64B_16qps": {**_SMALL},
     "ib_write_1MiB": {**_LARGE, "transport.protocol": "ib"},
     "iwarp_write_1MiB": {**_LARGE, "transport.protocol": "iwarp", "transport.mtu": "9000"},
-    "idle_100k_qps": {**_LARGE, **_IDLE, "workload.msg_size": "4096", "workload.iterations": "2000"},
+    "idle_100k_qps": {**_LARGE, **_IDLE, "workload.msg_size": "4096",
+                      "workload.iterations": "2000"},
     "startup": {**_LARGE, "workload.msg_size": "64", "workload.depth": "1",
                 "workload.iterations": "1", "sim.warmup": "0"},
 }
@@ -59,7 +60,8 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("-n", "--rounds", type=int, default=5, metavar="N", help="default: 5")
     parser.add_argument("--only", action="append", choices=list(SCENARIOS), metavar="SCENARIO",
                         help=f"one of {', '.join(SCENARIOS)}; may be given more than once")
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="also write the JSON here")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE",
+                        help="also write the JSON here")
     parser.add_argument("--compare", type=Path, metavar="BASELINE.json",
                         help="add the ratio of each figure to an earlier output")
     parser.add_argument("--program", type=Path, default=sweep.default_program(), metavar="FILE")

@@ -11,7 +11,7 @@ from typing import Optional, Union
 PALETTE = ["#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#8C6D1F", "#666666",
            "#003A5C", "#8A5F00", "#00513A", "#7A3600", "#73425B", "#2E6E94", "#C9AE6A", "#A8A8A8"]
 #: The four wires look the same in every chart.
-PROTOCOL_COLORS = {"ib": PALETTE[0], "rocev1": PALETTE[1], "rocev2": PALETTE[2], "iwarp": PALETTE[3]}
+PROTOCOL_COLORS = dict(zip(("ib", "rocev1", "rocev2", "iwarp"), PALETTE))
 PROTOCOL_NAMES = {"ib": "InfiniBand", "rocev1": "RoCEv1", "rocev2": "RoCEv2", "iwarp": "iWARP"}
 #: Stacked bars need more colours; neighbours differ in lightness.
 STACK_PALETTE = ["#0072B2", "#9FD3F0", "#009E73", "#A6DBC4", "#E69F00", "#F6D99B", "#D55E00",

@@ -21,7 +21,7 @@ COLUMNS: list[tuple[str, str, str]] = [
     ("throughput_gbps", "Gb/s", "payload delivered in the measured window, all flows together"),
     ("message_rate_mops", "M/s", "messages completed per second, in millions"),
     *[(f"latency.{q}_ns", "ns", f"latency of a message: {q}") for q in LATENCIES],
-    ("stage.NAME.mean", "ns", "mean time a message spends in the stage; the stages sum to the mean"),
+    ("stage.NAME.mean", "ns", "mean time in the stage; the stages sum to the mean latency"),
     ("stage.NAME.p50", "ns", "median time in the stage"),
     ("stage.NAME.p99", "ns", "99th percentile of the time in the stage"),
     ("bottleneck.unit", "", "the unit that limits the run"),

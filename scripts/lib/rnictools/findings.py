@@ -106,8 +106,8 @@ def inline_step(results: Results) -> Optional[Finding]:
     fetch = [stages(r).get("payload_fetch", 0.0) for p, _ in parts
              if (r := results.latency("write", p, above))]
     if fetch and min(fetch) > 0.3 * low > 0:
-        text += (f": above the inline limit of {limit} B the NIC fetches the payload over PCIe, which "
-                 f"takes {format_ns(min(fetch))} or more")
+        text += (f": above the inline limit of {limit} B the NIC fetches the payload over PCIe, "
+                 f"which takes {format_ns(min(fetch))} or more")
     return Finding("Inline payload", text + ".")
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import base64
 import html
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any
 
 from . import scenarios
 from .chart import PROTOCOL_NAMES
@@ -139,11 +139,7 @@ def _qps_table(rows: list[dict[str, Any]]) -> str:
         + "</details>")
 
 
-def write(path: Path, results: Results, findings: list[Finding],
-          summary: tuple[list[str], list[list[str]]], images: dict[str, tuple[Path, str]],
-          tables: dict[str, list[dict[str, Any]]], real: list[Measurement],
-          failures: list[str], quick: bool, interactive: Optional[str]) -> None:
-    """Writes the page to `path`."""
+def _head(results: Results, failures: list[str], quick: bool) -> list[str]:
     version = (results.first() or {}).get("version", "unknown")
     mtus = ", ".join(f"{PROTOCOL_NAMES[p]} {scenarios.MTU[p]} B" for p in PROTOCOLS)
     lead = (f"Simulated with rnicsim {version}: two hosts back to back at 100 Gb/s, the same NIC "
@@ -161,39 +157,57 @@ def write(path: Path, results: Results, findings: list[Finding],
         listed = "".join(f"<li><code>{_escape(f)}</code></li>" for f in failures)
         parts.append(f"<p><strong>{len(failures)} simulations failed</strong> and are missing "
                      f"below:</p><ul>{listed}</ul>")
+    return parts
+
+
+def _sections(results: Results, images: dict[str, tuple[Path, str]],
+              tables: dict[str, list[dict[str, Any]]]) -> list[str]:
+    inline = inline_limit(results.latency("write", "ib", 64))
+    return [
+        "<h2>Latency</h2><p class='note'>WRITE and SEND: half the round trip of a ping-pong. "
+        "READ: from posting to completion. One message at a time, payload up to "
+        f"{inline} B inline. Hollow grey and black marks are published measurements of real NICs "
+        "with other hosts and switches (see below).</p>",
+        _plots(images, ("latency_",)),
+        *(_size_table(results, "latency", op) for op in OPS),
+        "<h2>Where the time goes</h2><p class='note'>Mean time in each stage; the stages of a "
+        "message sum to its latency.</p>",
+        _plots(images, ("breakdown_",)),
+        "<h2>Throughput and message rate, one queue pair</h2><p class='note'>128 messages in "
+        "flight (fewer above 64 KiB, 16 from 512 KiB), no inline payload, one doorbell a message. "
+        "</p>",
+        _plots(images, ("throughput_", "message_rate_")),
+        *(_size_table(results, "bandwidth", op) for op in OPS),
+        "<h2>Wire efficiency</h2><p class='note'>Dashed: what header, preamble and gap sizes alone "
+        "allow.</p>",
+        _plots(images, ("wire_",)), _mtu_table(tables["mtu"]),
+        "<h2>Queue pairs</h2>", _plots(images, ("qps_",)), _qps_table(tables["qps"]),
+    ]
+
+
+_CAVEAT = (
+    "Other people's figures for real NICs of the 100 Gb/s class. Their hosts, PCIe, switches, "
+    "cables, MTU and memory (some GPU memory, one a virtual machine on a 200 Gb/s link) differ "
+    "from the simulated system and from each other. They show whether shape and size are "
+    "plausible; they do not prove the simulation right. For 100 Gb/s iWARP no usable public table "
+    "was found, so its curves stand on header sizes and on assumptions about the engine alone.")
+
+
+def write(path: Path, results: Results, findings: list[Finding],
+          summary: tuple[list[str], list[list[str]]], images: dict[str, tuple[Path, str]],
+          tables: dict[str, list[dict[str, Any]]], real: list[Measurement],
+          failures: list[str], quick: bool, interactive: str) -> None:
+    """Writes the page to `path`; `interactive` names the page of charts beside it."""
+    parts = _head(results, failures, quick)
     parts.append(table(*summary))
     parts.append("<h2>Findings</h2><dl class='findings'>")
     parts += [f"<dt>{_escape(f.title)}</dt><dd>{_escape(f.text)}</dd>" for f in findings]
     parts.append("</dl>")
-    inline = inline_limit(results.latency("write", "ib", 64))
-    parts.append("<h2>Latency</h2><p class='note'>WRITE and SEND: half the round trip of a "
-                 "ping-pong. READ: from posting to completion. One message at a time, payload up "
-                 f"to {inline} B inline. Hollow grey and black marks are published measurements of real "
-                 "NICs with other hosts and switches (see below).</p>")
-    parts.append(_plots(images, ("latency_",)))
-    parts += [_size_table(results, "latency", op) for op in OPS]
-    parts.append("<h2>Where the time goes</h2><p class='note'>Mean time in each stage; the stages "
-                 "of a message sum to its latency.</p>")
-    parts.append(_plots(images, ("breakdown_",)))
-    parts.append("<h2>Throughput and message rate, one queue pair</h2><p class='note'>128 messages "
-                 "in flight (fewer above 64 KiB, 16 from 512 KiB), no inline payload, one doorbell a "
-                 "message.</p>")
-    parts.append(_plots(images, ("throughput_", "message_rate_")))
-    parts += [_size_table(results, "bandwidth", op) for op in OPS]
-    parts.append("<h2>Wire efficiency</h2><p class='note'>Dashed: what header, preamble and gap "
-                 "sizes alone allow.</p>")
-    parts.append(_plots(images, ("wire_",)) + _mtu_table(tables["mtu"]))
-    parts.append("<h2>Queue pairs</h2>" + _plots(images, ("qps_",)) + _qps_table(tables["qps"]))
+    parts += _sections(results, images, tables)
     parts.append("<h2>Configuration</h2>" + _configuration(results))
-    parts.append("<h2>Published measurements</h2><p class='note'>Other people's figures for real "
-                 "NICs of the 100 Gb/s class. Their hosts, PCIe, switches, cables, MTU and memory "
-                 "(some GPU memory, one a virtual machine on a 200 Gb/s link) differ from the "
-                 "simulated system and from each other. They show whether shape and size are "
-                 "plausible; they do not prove the simulation right. For 100 Gb/s iWARP no usable "
-                 "public table was found, so its curves stand on header sizes and on assumptions "
-                 "about the engine alone.</p>" + _measured(real))
-    link = f" Charts to explore: <a href='{interactive}'>{interactive}</a>." if interactive else ""
-    parts.append(f"<h2>Reproduce</h2><p>Run <code>scripts/compare</code>. Tables are the CSV files "
-                 f"beside this page, every run's result is under <code>points/</code>.{link}</p>"
-                 "</body></html>\n")
+    parts.append(f"<h2>Published measurements</h2><p class='note'>{_escape(_CAVEAT)}</p>"
+                 + _measured(real))
+    parts.append("<h2>Reproduce</h2><p>Run <code>scripts/compare</code>. Tables are the CSV files "
+                 "beside this page, every run's result is under <code>points/</code>. Charts to "
+                 f"explore: <a href='{interactive}'>{interactive}</a>.</p></body></html>\n")
     path.write_text("\n".join(parts), encoding="utf-8")

@@ -59,7 +59,7 @@ class Point:
 
 def make_point(includes: Iterable[str], settings: dict[str, str], axes: dict[str, str],
                presets: Optional["Presets"] = None) -> Point:
-    """A point with its directory name: what it varies, readable, and a hash of all it depends on."""
+    """A point and its directory name: what it varies, and a hash of all it depends on."""
     merged = {**settings, **{k: v for k, v in axes.items() if k != INCLUDE}}
     files = tuple(includes)
     if axes.get(INCLUDE):
@@ -145,7 +145,7 @@ def _geometric(first: str, last: str, factor: str) -> list[str]:
     if low is None or high is None or step is None or step[1]:
         raise SpecError(f"cannot read the range '{first} .. {last} x{factor}'")
     if low[0] <= 0 or high[0] < low[0] or step[0] <= 1:
-        raise SpecError(f"the range '{first} .. {last} x{factor}' does not grow from a positive start")
+        raise SpecError(f"the range '{first} .. {last} x{factor}' does not grow from above 0")
     units = {low[1], high[1]} - {""}
     if len(units) > 1 or units - {"B"}:
         raise SpecError("a range is of plain numbers or of bytes")

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 
-#: Bytes of every data packet besides its payload; Ethernet: preamble 8 + header 14 + FCS 4 + gap 12.
+#: Preamble, header, FCS and gap of every frame.
 ETHERNET = 8 + 14 + 4 + 12
 _BTH_ICRC = 12 + 4
+#: Bytes of every data packet besides its payload.
 PACKET_OVERHEAD = {
     "ib": 8 + _BTH_ICRC + 2,                  # LRH ... VCRC
     "rocev1": ETHERNET + 40 + _BTH_ICRC,      # GRH

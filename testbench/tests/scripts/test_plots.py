@@ -24,7 +24,8 @@ class Wire(unittest.TestCase):
         size = 2**40
         for protocol, overhead in (("ib", 26), ("rocev1", 94), ("rocev2", 82)):
             for mtu in (256, 4096):
-                self.assertAlmostEqual(wire.efficiency(protocol, mtu, size), mtu / (mtu + overhead), 6)
+                self.assertAlmostEqual(wire.efficiency(protocol, mtu, size),
+                                       mtu / (mtu + overhead), 6)
 
     def test_one_packet_carries_a_reth(self):
         self.assertAlmostEqual(wire.efficiency("ib", 4096, 64), 64 / (64 + 26 + 16))
@@ -55,12 +56,13 @@ class Tables(support.ScriptTest):
         self.assertEqual(len({m.id for m in real}), len(real))
         for measurement in real:
             self.assertTrue(measurement.source and measurement.device and measurement.setup)
-            self.assertEqual(bool(measurement.latency_definition), measurement.metric.startswith("lat_"))
+            self.assertEqual(bool(measurement.latency_definition),
+                             measurement.metric.startswith("lat_"))
             self.assertGreater(measurement.value, 0)
 
     def test_rate_and_bandwidth_convert(self):
-        real = [measurements.Measurement("X-1", "l", "s", "d", "k", "ib", "", "", "t", "write", 1000, "",
-                                         "msgrate_mops", 2.0, "", "")]
+        real = [measurements.Measurement("X-1", "l", "s", "d", "k", "ib", "", "", "t", "write",
+                                         1000, "", "msgrate_mops", 2.0, "", "")]
         # 2 M/s of 1000 B = 16 Gb/s.
         self.assertEqual(measurements.throughput_gbps(real, "write")[0].y, [16.0])
         self.assertEqual(measurements.message_rate_mops(real, "write")[0].y, [2.0])
@@ -89,22 +91,25 @@ class Plot(support.ScriptTest):
 
     def test_same_table_same_picture(self):
         for name in ("a", "b"):
-            self.plot("--x", "workload.msg_size", "--y", "throughput_gbps", "-o", name, "--formats", "svg,pdf")
+            self.plot("--x", "workload.msg_size", "--y", "throughput_gbps", "-o", name,
+                      "--formats", "svg,pdf")
         for extension in ("svg", "pdf"):
             self.assertEqual((self.dir / f"a.{extension}").read_bytes(),
                              (self.dir / f"b.{extension}").read_bytes())
 
     def test_stages_and_categories(self):
-        done = self.plot("--x", "transport.protocol", "--stages", "--where", "workload.msg_size=4096",
-                         "-o", "s", "--formats", "png")
+        done = self.plot("--x", "transport.protocol", "--stages", "--where",
+                         "workload.msg_size=4096", "-o", "s", "--formats", "png")
         self.assertEqual(done.returncode, 0, done.stderr)
-        done = self.plot("--x", "transport.protocol", "--y", "message_rate_mops", "-o", "c", "--formats", "png")
+        done = self.plot("--x", "transport.protocol", "--y", "message_rate_mops", "-o", "c",
+                         "--formats", "png")
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_bad_usage(self):
         for arguments in (["--x", "none", "--y", "throughput_gbps"], ["--x", "workload.msg_size"],
                           ["--x", "workload.msg_size", "--y", "throughput_gbps", "--where", "z=1"],
-                          ["--x", "workload.msg_size", "--y", "throughput_gbps", "--formats", "bmp"]):
+                          ["--x", "workload.msg_size", "--y", "throughput_gbps", "--formats",
+                           "bmp"]):
             self.assertEqual(self.plot(*arguments, "-o", "x").returncode, 2, arguments)
 
 
@@ -156,7 +161,8 @@ class Bench(support.ScriptTest):
         self.assertEqual(ratio["startup"]["events_per_packet"], 1.0)
 
     def test_failure(self):
-        done = self.run_script("bench", "-n", "1", "--only", "startup", FAKE_FAIL="transport.protocol=rocev2")
+        done = self.run_script("bench", "-n", "1", "--only", "startup",
+                               FAKE_FAIL="transport.protocol=rocev2")
         self.assertEqual(done.returncode, 1)
         self.assertIn("startup: exit status 3", done.stderr)
 

@@ -9,8 +9,9 @@ from rnictools import quantities, spec
 
 class Quantities(unittest.TestCase):
     def test_units_become_base_units(self):
-        for text, number, unit in [("4KiB", 4096, "B"), ("1.5us", 1500, "ns"), ("100Gbps", 100, "Gb/s"),
-                                   ("1GHz", 1, "GHz"), ("16", 16, ""), ("1e-3", 0.001, ""), ("2 B", 2, "B")]:
+        for text, number, unit in [
+                ("4KiB", 4096, "B"), ("1.5us", 1500, "ns"), ("100Gbps", 100, "Gb/s"),
+                ("1GHz", 1, "GHz"), ("16", 16, ""), ("1e-3", 0.001, ""), ("2 B", 2, "B")]:
             with self.subTest(text):
                 value, got = quantities.parse(text)
                 self.assertAlmostEqual(value, number)
