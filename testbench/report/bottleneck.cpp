@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/bottleneck.h"
+
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+#include <optional>
+
+#include "report/format.h"
+
+namespace rnic::testbench {
+namespace {
+
+/// Something that can be busy all the time.
+struct Resource {
+  std::string name;
+  /// Alike resources of other hosts: to lift the limit means to lift all of them.
+  std::string kind;
+  double utilization = 0;
+  std::string subject;  ///< "the PCIe link host0.pcie towards the device"
+  std::string figures;  ///< what it did in that time; may be empty
+};
+
+std::string without_digits(const std::string& name) {
+  std::string kind;
+  std::copy_if(name.begin(), name.end(), std::back_inserter(kind),
+               [](char c) { return std::isdigit(static_cast<unsigned char>(c)) == 0; });
+  return kind;
+}
+
+std::string line_figures(std::uint64_t wire_bytes, std::uint64_t payload_bytes, double rate_gbps,
+                         Time window) {
+  if (!(rate_gbps > 0)) return {};
+  return readable(gbps(wire_bytes, window)) + " of " + readable(rate_gbps) +
+         " Gb/s with all headers, " + readable(gbps(payload_bytes, window)) + " Gb/s of it payload";
+}
+
+void add_pcie(const Result& result, std::vector<Resource>& resources) {
+  for (const PcieResult& pcie : result.pcie) {
+    const auto add = [&](const PcieDirectionResult& direction, const char* suffix,
+                         const char* towards) {
+      const TlpResult& sum = direction.total;
+      resources.push_back(
+          {pcie.name + suffix, without_digits(pcie.name + suffix),
+           line_utilization(sum.wire_bytes, pcie.rate_gbps, result.window),
+           "the PCIe link " + pcie.name + " towards the " + towards,
+           line_figures(sum.wire_bytes, sum.payload_bytes, pcie.rate_gbps, result.window)});
+    };
+    add(pcie.to_host, ".to_host", "host");
+    add(pcie.to_device, ".to_device", "device");
+  }
+}
+
+void add_links(const Result& result, std::vector<Resource>& resources) {
+  for (const LinkResult& link : result.links) {
+    resources.push_back(
+        {link.name, "wire", line_utilization(link.wire_bytes, link.rate_gbps, result.window),
+         "the wire out of " + link.name,
+         line_figures(link.wire_bytes, link.payload_bytes, link.rate_gbps, result.window)});
+  }
+}
+
+void add_cpus(const Result& result, std::vector<Resource>& resources) {
+  for (std::size_t i = 0; i < result.hosts.size(); ++i) {
+    const double useful = result.hosts[i].cpu_busy - result.hosts[i].cpu_polling;
+    double rate = 0;
+    for (const FlowResult& flow : result.flows) {
+      if (flow.source == i) rate += flow.message_rate_mops;
+    }
+    const std::string name = "host" + std::to_string(i) + ".cpu";
+    resources.push_back({name, "cpu", std::clamp(useful, 0.0, 1.0),
+                         "the application's core " + name + ", which posts and completes messages,",
+                         rate > 0 ? duration(useful * 1e3 / rate) + " a message" : std::string()});
+  }
+}
+
+/// Units of which nothing better is known. A unit that stands for a line or a CPU lends it its own
+/// count of busy time, which knows about gaps that bytes do not show.
+void add_units(const Result& result, std::vector<Resource>& resources) {
+  const std::size_t others = resources.size();
+  for (const UnitResult& unit : result.units) {
+    const auto end = resources.begin() + static_cast<std::ptrdiff_t>(others);
+    const auto same = std::find_if(resources.begin(), end,
+                                   [&](const Resource& r) { return r.name == unit.name; });
+    if (same != end) {
+      const bool is_cpu = same->kind == "cpu";
+      if (!is_cpu) same->utilization = std::max(same->utilization, unit.utilization);
+      continue;
+    }
+    const std::string figures =
+        result.message_rate_mops > 0
+            ? "at " + readable(result.message_rate_mops) + " M messages/s in all"
+            : std::string();
+    resources.push_back(
+        {unit.name, without_digits(unit.name), unit.utilization, "the unit " + unit.name, figures});
+  }
+}
+
+/// The busiest first; equals in the order of the report.
+std::vector<Resource> ranked_resources(const Result& result) {
+  std::vector<Resource> resources;
+  add_pcie(result, resources);
+  add_links(result, resources);
+  add_cpus(result, resources);
+  add_units(result, resources);
+  std::stable_sort(resources.begin(), resources.end(), [](const Resource& a, const Resource& b) {
+    return a.utilization > b.utilization;
+  });
+  return resources;
+}
+
+std::string capitalized(std::string sentence) {
+  if (!sentence.empty()) {
+    sentence[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence[0])));
+  }
+  return sentence;
+}
+
+/// How busy the busiest is, for sentences about something else.
+std::string busiest_clause(const std::vector<Resource>& ranked) {
+  if (ranked.empty()) return "no unit is saturated";
+  return "no unit is saturated (the busiest, " + ranked.front().name + ", is busy " +
+         percent(ranked.front().utilization) + " of the time)";
+}
+
+/// The busiest resource of another kind than `kind`.
+const Resource* next_resource(const std::vector<Resource>& ranked, const std::string& kind) {
+  const auto found =
+      std::find_if(ranked.begin(), ranked.end(), [&](const Resource& r) { return r.kind != kind; });
+  return found == ranked.end() || found->utilization < 0.005 ? nullptr : &*found;
+}
+
+/// Completes `bottleneck`, whose `why` lacks the next limit and the full stop.
+void add_next(Bottleneck& bottleneck, const Resource* next) {
+  if (next != nullptr) {
+    bottleneck.next_unit = next->name;
+    bottleneck.next_utilization = next->utilization;
+    bottleneck.why += "; the next limit would be " + next->name + ", busy " +
+                      percent(next->utilization) + " of the time, at " +
+                      fixed(1 / next->utilization, 2) + " times the throughput";
+  }
+  bottleneck.why = capitalized(std::move(bottleneck.why)) + ".";
+}
+
+Bottleneck saturated(const std::vector<Resource>& ranked) {
+  const Resource& first = ranked.front();
+  Bottleneck bottleneck;
+  bottleneck.unit = first.name;
+  bottleneck.utilization = first.utilization;
+  bottleneck.why = first.subject + " is busy " + percent(first.utilization) + " of the time";
+  if (!first.figures.empty()) bottleneck.why += ": " + first.figures;
+  add_next(bottleneck, next_resource(ranked, first.kind));
+  return bottleneck;
+}
+
+Bottleneck longest_stage(const Result& result, const std::vector<Resource>& ranked) {
+  std::vector<stats::Stage> stages;
+  for (std::size_t i = 0; i < stats::kStageCount; ++i) {
+    stages.push_back(static_cast<stats::Stage>(i));
+  }
+  std::stable_sort(stages.begin(), stages.end(), [&](stats::Stage a, stats::Stage b) {
+    return result.breakdown.sum_ps(a) > result.breakdown.sum_ps(b);
+  });
+  const double total = result.breakdown.total_mean_ns();
+  Bottleneck bottleneck;
+  bottleneck.unit = "none";
+  bottleneck.why = capitalized(busiest_clause(ranked)) + ".";
+  if (!(total > 0)) return bottleneck;
+
+  const double first = result.breakdown.mean_ns(stages[0]);
+  bottleneck.unit = std::string(stats::stage_name(stages[0]));
+  bottleneck.utilization = first / total;
+  bottleneck.why = "One message at a time saturates nothing";
+  if (!ranked.empty()) {
+    bottleneck.why += " (the busiest unit, " + ranked.front().name + ", is busy " +
+                      percent(ranked.front().utilization) + " of the time)";
+  }
+  bottleneck.why += ", so latency is the sum of the stages, and the longest is " + bottleneck.unit +
+                    " with " + duration(first) + " of " + duration(total) + " (" +
+                    percent(bottleneck.utilization) + ")";
+  const double second = result.breakdown.mean_ns(stages[1]);
+  if (second > 0) {
+    bottleneck.next_unit = std::string(stats::stage_name(stages[1]));
+    bottleneck.next_utilization = second / total;
+    bottleneck.why += "; the next is " + bottleneck.next_unit + " with " + duration(second) + " (" +
+                      percent(bottleneck.next_utilization) + ")";
+  }
+  bottleneck.why += ".";
+  return bottleneck;
+}
+
+/// ", host0.nic.mtt_cache hits 12 % of the time": the worst cache whose name holds `part`.
+std::string worst_cache(const Result& result, const char* part) {
+  const CacheResult* worst = nullptr;
+  double worst_rate = 1;
+  for (const CacheResult& cache : result.caches) {
+    const std::uint64_t lookups = cache.hits + cache.misses;
+    if (lookups == 0 || cache.name.find(part) == std::string::npos) continue;
+    const double rate = static_cast<double>(cache.hits) / static_cast<double>(lookups);
+    if (worst != nullptr && rate >= worst_rate) continue;
+    worst = &cache;
+    worst_rate = rate;
+  }
+  if (worst == nullptr) return {};
+  return " (" + percent(worst_rate) + " of look-ups hit in " + worst->name + ")";
+}
+
+/// What the wait is for; empty when it follows from a limit elsewhere.
+std::string wait_clause(const Result& result, stats::StallCause cause) {
+  switch (cause) {
+    case stats::StallCause::kNoCredit:
+      return "flow-control credits, because the other end frees its buffers too slowly";
+    case stats::StallCause::kPaused:
+      return "the end of a pause, because the other end frees its buffers too slowly";
+    case stats::StallCause::kNoTag:
+      return "PCIe read tags: pcie.read_tags is too small for the round trip to host memory";
+    case stats::StallCause::kContext:
+      return "QP contexts from host memory" + worst_cache(result, "qpc_cache");
+    case stats::StallCause::kTranslation:
+      return "address translations from host memory" + worst_cache(result, "t_cache");
+    case stats::StallCause::kWqe:
+      return "WQEs from host memory: nic.wqe_prefetch or more QPs would overlap the fetches";
+    default:
+      return {};
+  }
+}
+
+/// The longest wait for something that is itself not busy, if it lasts most of the time.
+std::optional<Bottleneck> longest_wait(const Result& result, const std::vector<Resource>& ranked) {
+  const UnitResult* longest = nullptr;
+  stats::StallCause longest_cause{};
+  double share = kStalledMost;
+  for (const UnitResult& unit : result.units) {
+    for (std::size_t i = 0; i < unit.stalled.size(); ++i) {
+      const auto cause = static_cast<stats::StallCause>(i);
+      if (unit.stalled[i] < share || wait_clause(result, cause).empty()) continue;
+      if (longest != nullptr && unit.stalled[i] <= share) continue;
+      longest = &unit;
+      longest_cause = cause;
+      share = unit.stalled[i];
+    }
+  }
+  if (longest == nullptr) return std::nullopt;
+  Bottleneck bottleneck;
+  bottleneck.unit = longest->name;
+  bottleneck.utilization = longest->utilization;
+  bottleneck.why = busiest_clause(ranked) + ", but " + longest->name + " waits " + percent(share) +
+                   " of the time for " + wait_clause(result, longest_cause);
+  add_next(bottleneck, next_resource(ranked, without_digits(longest->name)));
+  return bottleneck;
+}
+
+std::uint64_t sum_counter(const Result& result, std::string_view name) {
+  std::uint64_t sum = 0;
+  for (const NamedCounts& host : result.counters) {
+    for (const auto& [counter, value] : host) {
+      if (counter == name) sum += value;
+    }
+  }
+  return sum;
+}
+
+std::optional<Bottleneck> recovery(const Result& result, const std::vector<Resource>& ranked) {
+  const std::uint64_t again = sum_counter(result, "retransmitted_packets");
+  // A handful in millions costs nothing worth naming.
+  if (again * 10'000 < result.sim.data_packets || again == 0) return std::nullopt;
+  Bottleneck bottleneck;
+  bottleneck.unit = "transport.recovery";
+  bottleneck.utilization = result.sim.data_packets == 0
+                               ? 0
+                               : std::min(1.0, static_cast<double>(again) /
+                                                   static_cast<double>(result.sim.data_packets));
+  bottleneck.why = busiest_clause(ranked) + ": the time goes into recovery from losses, with " +
+                   grouped(again) + " packets sent again";
+  add_next(bottleneck, next_resource(ranked, ""));
+  return bottleneck;
+}
+
+Bottleneck window(const Result& result, const std::vector<Resource>& ranked) {
+  const Scenario& scenario = result.scenario;
+  const bool reads = scenario.read_window > 0 && scenario.read_window < scenario.depth;
+  const std::uint64_t slots = std::max<std::uint64_t>(result.flows.size(), 1) *
+                              std::max(scenario.qps, 1U) *
+                              std::max(reads ? scenario.read_window : scenario.depth, 1U);
+  // Little's law. A READ that still waits in the send queue holds no READ slot.
+  double held_ns = result.latency.mean_ns();
+  if (reads) held_ns -= result.breakdown.mean_ns(stats::Stage::kSqWait);
+  const double in_flight = std::max(0.0, result.message_rate_mops * held_ns / 1e3);
+  const double used = std::min(1.0, in_flight / static_cast<double>(slots));
+
+  Bottleneck bottleneck;
+  bottleneck.utilization = used;
+  const std::string figures = fixed(in_flight, 1) + " of " + grouped(slots) +
+                              (reads ? " READ slots are in use, each for "
+                                     : " messages of the window are in flight, each for ") +
+                              duration(held_ns) + " on average";
+  if (used < kStalledMost) {
+    bottleneck.unit = "workload";
+    bottleneck.why =
+        busiest_clause(ranked) + " and only " + figures + ": the workload asks for no more";
+  } else {
+    bottleneck.unit = reads ? "transport.max_rd_atomic" : "workload.depth";
+    bottleneck.why =
+        busiest_clause(ranked) + ", so the window limits (" + bottleneck.unit + "): " + figures;
+  }
+  add_next(bottleneck, next_resource(ranked, ""));
+  return bottleneck;
+}
+
+}  // namespace
+
+Bottleneck find_bottleneck(const Result& result) {
+  const std::vector<Resource> ranked = ranked_resources(result);
+  if (result.scenario.latency_pattern) return longest_stage(result, ranked);
+  if (!ranked.empty() && ranked.front().utilization >= kSaturated) return saturated(ranked);
+  if (auto wait = longest_wait(result, ranked)) return *wait;
+  if (auto losses = recovery(result, ranked)) return *losses;
+  return window(result, ranked);
+}
+
+}  // namespace rnic::testbench

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "report/result.h"
+
+namespace rnic::testbench {
+
+/// A resource is taken for the limit when it is busy for this share of the time.
+inline constexpr double kSaturated = 0.85;
+/// A wait is taken for the limit when it lasts for this share of the time and nothing is saturated.
+inline constexpr double kStalledMost = 0.5;
+
+/// Names what limits the run, from everything else in `result`:
+/// - latency pattern: the longest stage, for one message at a time saturates nothing;
+/// - otherwise the busiest of units, CPUs (without polls in vain), PCIe directions and link ports,
+///   if it is saturated;
+/// - otherwise the longest wait (credits, pause, tags, context, translation, WQE), if it is long;
+/// - otherwise recovery from losses, if packets were sent again;
+/// - otherwise the window: `depth`, or outstanding READs.
+Bottleneck find_bottleneck(const Result& result);
+
+}  // namespace rnic::testbench

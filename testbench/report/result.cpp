@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/result.h"
+
+#include <algorithm>
+
+namespace rnic::testbench {
+namespace {
+
+/// The text of a key, empty when it is missing.
+std::string text_of(const nlohmann::ordered_json& resolved, const char* key) {
+  const auto found = resolved.find(key);
+  return found != resolved.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+/// Whether the requester waits for data, so that max_rd_atomic limits what is in flight.
+bool returns_data(config::Op op) {
+  return op == config::Op::kRead || op == config::Op::kAtomicCas || op == config::Op::kAtomicFadd;
+}
+
+const char* latency_meaning(config::Op op, config::Pattern pattern) {
+  if (pattern == config::Pattern::kLatency && !returns_data(op)) {
+    return "half the ping-pong round trip: from the start of posting to the peer's program seeing "
+           "the message";
+  }
+  return "from the start of posting to the program seeing the completion";
+}
+
+}  // namespace
+
+Scenario scenario_of(const config::Config& config, const nlohmann::ordered_json& resolved) {
+  Scenario scenario;
+  const config::WorkloadConfig& workload = config.workload;
+  scenario.op = text_of(resolved, "workload.op");
+  scenario.protocol = text_of(resolved, "transport.protocol");
+  scenario.type = text_of(resolved, "transport.type");
+  scenario.latency_pattern = workload.pattern == config::Pattern::kLatency;
+  scenario.latency_meaning = latency_meaning(workload.op, workload.pattern);
+  scenario.msg_size = workload.msg_size;
+  scenario.hosts = config.fabric.hosts;
+  scenario.qps = workload.qps;
+  scenario.depth = scenario.latency_pattern ? 1 : workload.depth;
+  if (returns_data(workload.op)) {
+    scenario.read_window = std::min(config.transport.max_rd_atomic, config.nic.max_rd_atomic);
+  }
+  scenario.link_gbps = config.link.rate.to_gbps();
+  return scenario;
+}
+
+UnitResult unit_result(const stats::UnitStats& unit, Time window_start, Time now) {
+  UnitResult result;
+  result.name = unit.name();
+  const auto window = static_cast<double>((now - window_start).count());
+  if (window > 0) {
+    result.utilization = std::min(1.0, static_cast<double>(unit.busy().count()) / window);
+    for (std::size_t i = 0; i < result.stalled.size(); ++i) {
+      const Time stalled = unit.stalled(static_cast<stats::StallCause>(i));
+      result.stalled[i] = std::min(1.0, static_cast<double>(stalled.count()) / window);
+    }
+  }
+  result.occupancy_mean = unit.occupancy_mean(window_start, now);
+  result.occupancy_max = unit.occupancy_max();
+  return result;
+}
+
+double gbps(std::uint64_t bytes, Time window) {
+  if (window <= kTimeZero) return 0;
+  return static_cast<double>(bytes) * 8e3 / static_cast<double>(window.count());
+}
+
+double line_utilization(std::uint64_t wire_bytes, double rate_gbps, Time window) {
+  if (!(rate_gbps > 0)) return 0;
+  return std::min(1.0, gbps(wire_bytes, window) / rate_gbps);
+}
+
+}  // namespace rnic::testbench

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/time.h"
+#include "config/config.h"
+#include "stats/breakdown.h"
+#include "stats/histogram.h"
+#include "stats/unit_stats.h"
+#include "tlm/pcie_extension.h"
+
+namespace rnic::testbench {
+
+/// Named numbers in the order in which they are reported.
+using NamedCounts = std::vector<std::pair<std::string, std::uint64_t>>;
+
+/// What was run, in the few words that a report needs; every key is in Result::config.
+struct Scenario {
+  std::string op;        ///< as workload.op
+  std::string protocol;  ///< as transport.protocol; empty when nothing crosses a wire
+  std::string type;      ///< as transport.type
+  bool latency_pattern = false;
+  std::string latency_meaning;  ///< "from ... to ..."
+  std::uint64_t msg_size = 0;   ///< bytes
+  std::uint32_t hosts = 0;
+  std::uint32_t qps = 0;    ///< of each flow
+  std::uint32_t depth = 0;  ///< messages in flight on a QP
+  /// READs and atomics in flight on a QP; 0: the operation has no such limit.
+  std::uint32_t read_window = 0;
+  double link_gbps = 0;
+};
+
+/// The scenario of a configuration and its keys as resolved (names of enumerators are taken there).
+Scenario scenario_of(const config::Config& config, const nlohmann::ordered_json& resolved);
+
+/// One sender and receiver.
+struct FlowResult {
+  std::uint32_t source = 0;
+  std::uint32_t destination = 0;
+  double throughput_gbps = 0;
+  double message_rate_mops = 0;
+  stats::Histogram latency;
+};
+
+/// One unit over the measured window. Shares are of the window, 0..1.
+struct UnitResult {
+  std::string name;
+  double utilization = 0;
+  std::array<double, static_cast<std::size_t>(stats::StallCause::kCount)> stalled{};
+  double occupancy_mean = 0;
+  std::uint64_t occupancy_max = 0;
+
+  double stalled_by(stats::StallCause cause) const {
+    return stalled[static_cast<std::size_t>(cause)];
+  }
+};
+
+/// What a unit did between `window_start` (its last reset) and `now`.
+UnitResult unit_result(const stats::UnitStats& unit, Time window_start, Time now);
+
+/// What limits the run.
+struct Bottleneck {
+  /// A unit, "hostN.cpu", a link port, "hostN.pcie.to_host|to_device"; the key of the window that
+  /// limits (workload.depth, transport.max_rd_atomic); in the latency pattern the longest stage.
+  std::string unit;
+  /// Busy share of the unit, used share of the window, or the stage's share of the latency; 0..1.
+  double utilization = 0;
+  std::string why;        ///< one sentence with numbers, the next limit included
+  std::string next_unit;  ///< empty: none known
+  double next_utilization = 0;
+};
+
+struct CacheResult {
+  std::string name;
+  std::uint64_t hits = 0;
+  std::uint64_t misses = 0;
+};
+
+struct TlpResult {
+  std::uint64_t tlps = 0;
+  std::uint64_t payload_bytes = 0;
+  std::uint64_t wire_bytes = 0;  ///< headers, framing and CRC included
+};
+
+/// One direction of a PCIe link.
+struct PcieDirectionResult {
+  TlpResult total;
+  std::array<TlpResult, tlm_ext::kPurposeCount> by_purpose{};
+};
+
+struct PcieResult {
+  std::string name;
+  double rate_gbps = 0;  ///< left to TLPs, each direction; 0: unknown
+  PcieDirectionResult to_host;
+  PcieDirectionResult to_device;
+};
+
+/// What a port sent.
+struct LinkResult {
+  std::string name;
+  double rate_gbps = 0;
+  std::uint64_t packets = 0;
+  std::uint64_t payload_bytes = 0;  ///< of messages
+  std::uint64_t wire_bytes = 0;     ///< all byte times of the line: headers, preamble, gaps
+  std::uint64_t dropped = 0;
+  Time paused = kTimeZero;
+  NamedCounts more;  ///< further figures, reported under their names
+};
+
+struct HostResult {
+  double cpu_busy = 0;     ///< of one core, 0..1, polling included
+  double cpu_polling = 0;  ///< part of cpu_busy: polls that found nothing
+  std::uint64_t copies_bytes = 0;
+  std::uint64_t syscalls = 0;
+  std::uint64_t interrupts = 0;
+};
+
+struct RegistrationResult {
+  std::uint64_t calls = 0;
+  std::uint64_t pages = 0;
+  Time time = kTimeZero;  ///< all calls together
+};
+
+struct SimulationResult {
+  Time simulated = kTimeZero;
+  std::uint64_t kernel_events = 0;
+  std::uint64_t data_packets = 0;
+  double wall_s = 0;
+  std::uint64_t peak_rss_bytes = 0;
+
+  double packets_per_s() const {
+    return wall_s > 0 ? static_cast<double>(data_packets) / wall_s : 0.0;
+  }
+};
+
+/// Everything that a run has to say.
+struct Result {
+  std::string version;
+  nlohmann::ordered_json config = nlohmann::ordered_json::object();  ///< every key as resolved
+  Scenario scenario;
+
+  Time window = kTimeZero;  ///< measured, after warm-up
+  double throughput_gbps = 0;
+  double message_rate_mops = 0;
+  stats::Histogram latency;
+  stats::Breakdown breakdown;
+  NamedCounts completions;  ///< by status name
+  std::vector<FlowResult> flows;
+
+  std::vector<UnitResult> units;
+  Bottleneck bottleneck;  ///< from find_bottleneck(), which needs all the rest
+  std::vector<CacheResult> caches;
+  std::vector<PcieResult> pcie;
+  std::vector<LinkResult> links;
+  std::vector<NamedCounts> counters;  ///< of each host
+  std::vector<HostResult> hosts;
+  RegistrationResult registration;
+  SimulationResult sim;
+};
+
+/// Busy share of a line of `rate_gbps` that carried `wire_bytes` in `window`, 0..1; 0 when the
+/// rate or the window is unknown.
+double line_utilization(std::uint64_t wire_bytes, double rate_gbps, Time window);
+
+/// Gb/s of `bytes` in `window`.
+double gbps(std::uint64_t bytes, Time window);
+
+}  // namespace rnic::testbench

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/text_report.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/format.h"
+#include "stats/stage.h"
+
+namespace rnic::testbench {
+namespace {
+
+using Align = Table::Align;
+constexpr std::size_t kWidth = 100;
+/// Rows of a table beyond which the rest is only in result.json.
+constexpr std::size_t kMaxRows = 24;
+
+std::string section(const std::string& title, const std::string& body) {
+  return body.empty() ? body : "\n" + title + "\n" + body;
+}
+
+std::string and_more(std::size_t count) {
+  return count <= kMaxRows ? std::string()
+                           : "  and " + grouped(count - kMaxRows) + " more in result.json\n";
+}
+
+std::string title(const Result& result) {
+  const Scenario& scenario = result.scenario;
+  std::string text =
+      "rnicsim " + result.version + ": " + size(scenario.msg_size) + " " + scenario.op + ", " +
+      (scenario.latency_pattern ? "one at a time"
+                                : grouped(scenario.depth) + " in flight on each QP") +
+      ", " + counted(scenario.qps, "QP");
+  if (!scenario.protocol.empty()) {
+    text += ", " + scenario.protocol + " " + scenario.type + " at " + readable(scenario.link_gbps) +
+            " Gb/s between " + counted(scenario.hosts, "host");
+  }
+  return wrapped(text, 0, kWidth);
+}
+
+std::string headline(const Result& result) {
+  std::string text = "  Throughput    " + readable(result.throughput_gbps) + " Gb/s of payload, " +
+                     readable(result.message_rate_mops) + " M messages/s, measured for " +
+                     duration(to_ns(result.window)) + "\n";
+  for (const auto& [status, count] : result.completions) {
+    if (count > 0) text += "  Completions   " + grouped(count) + " " + status + "\n";
+  }
+  return text;
+}
+
+std::string latency(const Result& result) {
+  const stats::Histogram& histogram = result.latency;
+  if (histogram.empty()) return {};
+  Table table({{"min", Align::kRight},
+               {"mean", Align::kRight},
+               {"p50", Align::kRight},
+               {"p90", Align::kRight},
+               {"p99", Align::kRight},
+               {"p99.9", Align::kRight},
+               {"max", Align::kRight},
+               {"", Align::kLeft}});
+  const auto ns = [](Time time) { return fixed(to_ns(time), 1); };
+  table.add({ns(histogram.min()), fixed(histogram.mean_ns(), 1), ns(histogram.quantile(0.5)),
+             ns(histogram.quantile(0.9)), ns(histogram.quantile(0.99)),
+             ns(histogram.quantile(0.999)), ns(histogram.max()), "ns"});
+  std::string meaning = "Over " + counted(histogram.count(), "message");
+  if (!result.scenario.latency_meaning.empty()) meaning += ", " + result.scenario.latency_meaning;
+  return section("Latency", table.text() + wrapped(meaning + ".", 2, kWidth));
+}
+
+std::string breakdown(const Result& result) {
+  const stats::Breakdown& stages = result.breakdown;
+  const double total = stages.total_mean_ns();
+  if (!(total > 0)) return {};
+  Table table({{"stage", Align::kLeft},
+               {"mean ns", Align::kRight},
+               {"p50 ns", Align::kRight},
+               {"p99 ns", Align::kRight},
+               {"share", Align::kRight},
+               {"", Align::kLeft}});
+  constexpr double kBarLength = 40;
+  for (std::size_t i = 0; i < stats::kStageCount; ++i) {
+    const auto stage = static_cast<stats::Stage>(i);
+    const double mean = stages.mean_ns(stage);
+    if (stages.sum_ps(stage) == 0) continue;
+    const auto bar = static_cast<std::size_t>(std::lround(mean / total * kBarLength));
+    table.add({std::string(stats::stage_name(stage)), fixed(mean, 1),
+               fixed(to_ns(stages.quantile(stage, 0.5)), 1),
+               fixed(to_ns(stages.quantile(stage, 0.99)), 1), fixed(mean / total * 100, 1) + " %",
+               std::string(bar, '#')});
+  }
+  table.add({"sum", fixed(total, 1), "", "", "100.0 %", ""});
+  std::string text = table.text();
+  const double mean = result.latency.mean_ns();
+  if (mean > 0 && std::fabs(total - mean) > mean / 1000) {
+    text +=
+        wrapped("Caution: the stages sum to " + percent(total / mean) + " of the mean latency; " +
+                    counted(stages.messages(), "message") + " were traced.",
+                2, kWidth);
+  }
+  return section("Where the time of a message goes, in the order of its journey", text);
+}
+
+std::string bottleneck(const Result& result) {
+  return section("What limits", wrapped(result.bottleneck.why, 2, kWidth));
+}
+
+std::string flows(const Result& result) {
+  if (result.flows.size() < 2) return {};
+  Table table({{"flow", Align::kLeft},
+               {"Gb/s", Align::kRight},
+               {"mean ns", Align::kRight},
+               {"p99 ns", Align::kRight}});
+  for (std::size_t i = 0; i < std::min(result.flows.size(), kMaxRows); ++i) {
+    const FlowResult& flow = result.flows[i];
+    table.add({"host" + std::to_string(flow.source) + " to host" + std::to_string(flow.destination),
+               readable(flow.throughput_gbps), fixed(flow.latency.mean_ns(), 1),
+               fixed(to_ns(flow.latency.quantile(0.99)), 1)});
+  }
+  return section("Flows", table.text() + and_more(result.flows.size()));
+}
+
+/// "no_tag 12 %, wqe 3 %", the longest first.
+std::string stalls(const UnitResult& unit) {
+  std::vector<std::size_t> causes;
+  for (std::size_t i = 0; i < unit.stalled.size(); ++i) {
+    if (unit.stalled[i] >= 0.0005) causes.push_back(i);
+  }
+  std::stable_sort(causes.begin(), causes.end(),
+                   [&](std::size_t a, std::size_t b) { return unit.stalled[a] > unit.stalled[b]; });
+  std::string text;
+  for (const std::size_t i : causes) {
+    text += (text.empty() ? "" : ", ") +
+            std::string(stats::stall_cause_name(static_cast<stats::StallCause>(i))) + " " +
+            percent(unit.stalled[i]);
+  }
+  return text;
+}
+
+std::string units(const Result& result) {
+  std::vector<const UnitResult*> active;
+  for (const UnitResult& unit : result.units) {
+    if (unit.utilization >= 0.0005 || unit.occupancy_max > 0 || !stalls(unit).empty()) {
+      active.push_back(&unit);
+    }
+  }
+  std::stable_sort(active.begin(), active.end(), [](const UnitResult* a, const UnitResult* b) {
+    return a->utilization > b->utilization;
+  });
+  if (active.empty()) return {};
+  Table table({{"unit", Align::kLeft},
+               {"busy", Align::kRight},
+               {"queue mean", Align::kRight},
+               {"max", Align::kRight},
+               {"stalled, by cause", Align::kLeft}});
+  for (std::size_t i = 0; i < std::min(active.size(), kMaxRows); ++i) {
+    const UnitResult& unit = *active[i];
+    const bool queues = unit.occupancy_max > 0;
+    table.add({unit.name, percent(unit.utilization), queues ? fixed(unit.occupancy_mean, 1) : "",
+               queues ? grouped(unit.occupancy_max) : "", stalls(unit)});
+  }
+  return section("Units, the busiest first", table.text() + and_more(active.size()));
+}
+
+std::string caches(const Result& result) {
+  Table table({{"cache", Align::kLeft},
+               {"hits", Align::kRight},
+               {"misses", Align::kRight},
+               {"hit rate", Align::kRight}});
+  for (const CacheResult& cache : result.caches) {
+    const std::uint64_t lookups = cache.hits + cache.misses;
+    if (lookups == 0) continue;
+    table.add(
+        {cache.name, grouped(cache.hits), grouped(cache.misses),
+         fixed(100 * static_cast<double>(cache.hits) / static_cast<double>(lookups), 1) + " %"});
+  }
+  return table.empty() ? std::string() : section("Caches", table.text());
+}
+
+std::string pcie(const Result& result) {
+  Table table({{"PCIe", Align::kLeft},
+               {"purpose", Align::kLeft},
+               {"TLPs", Align::kRight},
+               {"payload B", Align::kRight},
+               {"wire B", Align::kRight},
+               {"Gb/s", Align::kRight},
+               {"busy", Align::kRight}});
+  const auto add = [&](const std::string& name, const PcieResult& link,
+                       const PcieDirectionResult& direction) {
+    if (direction.total.tlps == 0) return;
+    const auto row = [&](const std::string& first, const std::string& purpose,
+                         const TlpResult& tlps) {
+      table.add({first, purpose, grouped(tlps.tlps), grouped(tlps.payload_bytes),
+                 grouped(tlps.wire_bytes), readable(gbps(tlps.wire_bytes, result.window)),
+                 link.rate_gbps > 0
+                     ? percent(line_utilization(tlps.wire_bytes, link.rate_gbps, result.window))
+                     : std::string()});
+    };
+    row(name, "all", direction.total);
+    for (std::size_t i = 0; i < direction.by_purpose.size(); ++i) {
+      if (direction.by_purpose[i].tlps == 0) continue;
+      row("", tlm_ext::purpose_name(static_cast<tlm_ext::Purpose>(i)), direction.by_purpose[i]);
+    }
+  };
+  for (const PcieResult& link : result.pcie) {
+    add(link.name + " to host", link, link.to_host);
+    add(link.name + " to device", link, link.to_device);
+  }
+  return table.empty() ? std::string() : section("PCIe, by direction and purpose", table.text());
+}
+
+std::string links(const Result& result) {
+  Table table({{"port", Align::kLeft},
+               {"packets", Align::kRight},
+               {"payload B", Align::kRight},
+               {"wire B", Align::kRight},
+               {"Gb/s", Align::kRight},
+               {"busy", Align::kRight},
+               {"dropped", Align::kRight},
+               {"paused", Align::kRight}});
+  std::string more;
+  for (const LinkResult& link : result.links) {
+    if (link.packets == 0 && link.wire_bytes == 0 && link.dropped == 0) continue;
+    table.add({link.name, grouped(link.packets), grouped(link.payload_bytes),
+               grouped(link.wire_bytes), readable(gbps(link.wire_bytes, result.window)),
+               percent(line_utilization(link.wire_bytes, link.rate_gbps, result.window)),
+               grouped(link.dropped), duration(to_ns(link.paused))});
+    std::string line;
+    for (const auto& [name, value] : link.more) {
+      if (value > 0) line += (line.empty() ? "" : ", ") + name + " " + grouped(value);
+    }
+    if (!line.empty()) more += wrapped(link.name + ": " + line, 2, kWidth);
+  }
+  return table.empty() ? std::string() : section("Links, what each port sent", table.text() + more);
+}
+
+std::string counters(const Result& result) {
+  std::string text;
+  for (std::size_t i = 0; i < result.counters.size(); ++i) {
+    std::string line;
+    for (const auto& [name, value] : result.counters[i]) {
+      if (value > 0) line += (line.empty() ? "" : ", ") + name + " " + grouped(value);
+    }
+    if (!line.empty()) text += wrapped("host" + std::to_string(i) + ": " + line, 2, kWidth);
+  }
+  return section("Counters that are not zero", text);
+}
+
+std::string hosts(const Result& result) {
+  std::string text;
+  for (std::size_t i = 0; i < result.hosts.size(); ++i) {
+    const HostResult& host = result.hosts[i];
+    std::string line = "host" + std::to_string(i) + ": core busy " + percent(host.cpu_busy);
+    if (host.cpu_polling > 0) line += " (" + percent(host.cpu_polling) + " polling in vain)";
+    if (host.interrupts > 0) line += ", " + counted(host.interrupts, "interrupt");
+    if (host.syscalls > 0) line += ", " + counted(host.syscalls, "system call");
+    if (host.copies_bytes > 0) line += ", " + size(host.copies_bytes) + " copied";
+    text += wrapped(line, 2, kWidth);
+  }
+  const RegistrationResult& registration = result.registration;
+  if (registration.calls > 0) {
+    text += wrapped("Registration of memory: " + counted(registration.calls, "call") + ", " +
+                        counted(registration.pages, "page") + " pinned, " +
+                        duration(to_ns(registration.time)),
+                    2, kWidth);
+  }
+  return section("Hosts", text);
+}
+
+std::string simulation(const Result& result) {
+  const SimulationResult& sim = result.sim;
+  std::string text = counted(sim.data_packets, "data packet") + " and " +
+                     duration(to_ns(sim.simulated)) + " simulated in " + duration(sim.wall_s * 1e9);
+  if (sim.wall_s > 0)
+    text += ": " + grouped(static_cast<std::uint64_t>(sim.packets_per_s())) + " packets/s";
+  if (sim.data_packets > 0) {
+    text +=
+        ", " +
+        readable(static_cast<double>(sim.kernel_events) / static_cast<double>(sim.data_packets)) +
+        " kernel events a packet";
+  }
+  if (sim.peak_rss_bytes > 0) text += ", " + size(sim.peak_rss_bytes) + " of memory at most";
+  return section("Simulation", wrapped(text + ".", 2, kWidth));
+}
+
+}  // namespace
+
+std::string text_report(const Result& result) {
+  return title(result) + "\n" + headline(result) + latency(result) + breakdown(result) +
+         bottleneck(result) + flows(result) + units(result) + caches(result) + pcie(result) +
+         links(result) + counters(result) + hosts(result) + simulation(result);
+}
+
+}  // namespace rnic::testbench

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/bottleneck.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/sample_result.h"
+
+namespace rnic::testbench {
+namespace {
+
+UnitResult unit(const std::string& name, double utilization) {
+  UnitResult result;
+  result.name = name;
+  result.utilization = utilization;
+  return result;
+}
+
+/// 1 QP, 16 in flight, 10 M messages/s of 1200 ns each: 12 in flight on average. Nothing busy.
+Result bandwidth_result() {
+  Result result;
+  result.scenario.op = "write";
+  result.scenario.qps = 1;
+  result.scenario.depth = 16;
+  result.window = microseconds(100);
+  result.message_rate_mops = 10;
+  result.latency.add(nanoseconds(1200));
+  result.flows.resize(1);
+  result.flows[0].message_rate_mops = 10;
+  return result;
+}
+
+bool says(const Bottleneck& bottleneck, const std::string& text) {
+  return bottleneck.why.find(text) != std::string::npos;
+}
+
+TEST(Bottleneck, LatencyPatternNamesTheLongestStage) {
+  // Means of the sample: post 100, payload_fetch 800, poll 300 of 1200 ns.
+  const Bottleneck bottleneck = find_bottleneck(test::sample_result());
+  EXPECT_EQ(bottleneck.unit, "payload_fetch");
+  EXPECT_NEAR(bottleneck.utilization, 2.0 / 3, 1e-9);
+  EXPECT_EQ(bottleneck.next_unit, "poll");
+  EXPECT_NEAR(bottleneck.next_utilization, 0.25, 1e-9);
+  EXPECT_TRUE(says(bottleneck, "saturates nothing")) << bottleneck.why;
+  EXPECT_TRUE(says(bottleneck, "800 ns of 1.20 us (67 %)")) << bottleneck.why;
+}
+
+TEST(Bottleneck, PcieDirection) {
+  // 725,000 B in 100 us are 58 Gb/s, of 59 Gb/s: 98.3 %. Payload 650,000 B: 52 Gb/s.
+  Result result = bandwidth_result();
+  PcieResult pcie;
+  pcie.name = "host0.pcie";
+  pcie.rate_gbps = 59;
+  pcie.to_device.total = {1000, 650'000, 725'000};
+  result.pcie.push_back(pcie);
+  result.units.push_back(unit("host0.nic.translation", 0.5));
+  const Bottleneck bottleneck = find_bottleneck(result);
+  EXPECT_EQ(bottleneck.unit, "host0.pcie.to_device");
+  EXPECT_NEAR(bottleneck.utilization, 58.0 / 59, 1e-9);
+  EXPECT_TRUE(says(bottleneck, "The PCIe link host0.pcie towards the device is busy 98 %"));
+  EXPECT_TRUE(says(bottleneck, "58.0 of 59.0 Gb/s")) << bottleneck.why;
+  EXPECT_TRUE(says(bottleneck, "52.0 Gb/s of it payload")) << bottleneck.why;
+  EXPECT_TRUE(says(bottleneck, "next limit would be host0.nic.translation, busy 50 %"));
+  EXPECT_TRUE(says(bottleneck, "2.00 times the throughput")) << bottleneck.why;
+}
+
+TEST(Bottleneck, WireWithTheSameResourceElsewhereIsNotTheNextLimit) {
+  Result result = bandwidth_result();
+  for (const char* name : {"host0.port", "switch.port1"}) {
+    LinkResult link;
+    link.name = name;
+    link.rate_gbps = 100;
+    link.wire_bytes = 1'240'000;  // in 100 us: 99.2 Gb/s
+    result.links.push_back(link);
+  }
+  result.units.push_back(unit("host0.nic.packetizer", 0.8));
+  const Bottleneck bottleneck = find_bottleneck(result);
+  EXPECT_EQ(bottleneck.unit, "host0.port");
+  EXPECT_EQ(bottleneck.next_unit, "host0.nic.packetizer");
+}
+
+TEST(Bottleneck, UnitOfALineIsNotASecondResource) {
+  Result result = bandwidth_result();
+  LinkResult link;
+  link.name = "host0.port";
+  link.rate_gbps = 100;
+  link.wire_bytes = 1'000'000;  // 80 %, while the port itself counted 97 %
+  result.links.push_back(link);
+  result.units.push_back(unit("host0.port", 0.97));
+  const Bottleneck bottleneck = find_bottleneck(result);
+  EXPECT_EQ(bottleneck.unit, "host0.port");
+  EXPECT_DOUBLE_EQ(bottleneck.utilization, 0.97);
+  EXPECT_EQ(bottleneck.next_unit, "");
+}
+
+TEST(Bottleneck, CpuCountsWithoutPollingInVain) {
+  Result result = bandwidth_result();
+  result.hosts.resize(2);
+  result.hosts[0].cpu_busy = 1;
+  result.hosts[0].cpu_polling = 0.05;
+  result.hosts[1].cpu_busy = 1;
+  result.hosts[1].cpu_polling = 1;
+  const Bottleneck bottleneck = find_bottleneck(result);
+  EXPECT_EQ(bottleneck.unit, "host0.cpu");
+  EXPECT_DOUBLE_EQ(bottleneck.utilization, 0.95);
+  // 0.95 of the time at 10 M messages/s: 95 ns each.
+  EXPECT_TRUE(says(bottleneck, "95.0 ns a message")) << bottleneck.why;
+}
+
+TEST(Bottleneck, LongWaitWhenNothingIsSaturated) {
+  Result result = bandwidth_result();
+  UnitResult dma = unit("host0.nic.dma", 0.3);
+  dma.stalled[static_cast<std::size_t>(stats::StallCause::kNoTag)] = 0.7;
+  dma.stalled[static_cast<std::size_t>(stats::StallCause::kDownstreamFull)] = 0.9;
+  result.units.push_back(dma);
+  const Bottleneck bottleneck = find_bottleneck(result);
+  EXPECT_EQ(bottleneck.unit, "host0.nic.dma");
+  EXPECT_TRUE(says(bottleneck, "waits 70 % of the time for PCIe read tags")) << bottleneck.why;
+}
+
+TEST(Bottleneck, MissesNameTheWorstCache) {
+  Result result = bandwidth_result();
+  UnitResult translation = unit("host0.nic.translation", 0.3);
+  translation.stalled[static_cast<std::size_t>(stats::StallCause::kTranslation)] = 0.6;
+  result.units.push_back(translation);
+  result.caches = {{"host0.nic.mpt_cache", 90, 10}, {"host0.nic.mtt_cache", 20, 80}};
+  EXPECT_TRUE(says(find_bottleneck(result), "20 % of look-ups hit in host0.nic.mtt_cache"));
+}
+
+TEST(Bottleneck, WindowWhenNothingIsBusy) {
+  Result result = bandwidth_result();
+  result.units.push_back(unit("host0.nic.packetizer", 0.6));
+  const Bottleneck bottleneck = find_bottleneck(result);
+  EXPECT_EQ(bottleneck.unit, "workload.depth");
+  EXPECT_NEAR(bottleneck.utilization, 12.0 / 16, 1e-9);
+  EXPECT_TRUE(says(bottleneck, "12.0 of 16 messages")) << bottleneck.why;
+  EXPECT_EQ(bottleneck.next_unit, "host0.nic.packetizer");
+}
+
+TEST(Bottleneck, OutstandingReadsAreTheWindowOfReads) {
+  // 4 slots; a READ takes 1200 ns of which 900 ns in the send queue: 10 M/s x 300 ns = 3 slots.
+  Result result = bandwidth_result();
+  result.scenario.op = "read";
+  result.scenario.read_window = 4;
+  stats::MessageTrace trace;
+  trace.start(kTimeZero);
+  trace.mark(stats::Stage::kSqWait, nanoseconds(900));
+  trace.mark(stats::Stage::kResponse, nanoseconds(1200));
+  result.breakdown.add(trace);
+  const Bottleneck bottleneck = find_bottleneck(result);
+  EXPECT_EQ(bottleneck.unit, "transport.max_rd_atomic");
+  EXPECT_NEAR(bottleneck.utilization, 0.75, 1e-9);
+  EXPECT_TRUE(says(bottleneck, "3.0 of 4 READ slots")) << bottleneck.why;
+}
+
+TEST(Bottleneck, LossesWhenPacketsWereSentAgain) {
+  Result result = bandwidth_result();
+  result.counters = {{{"retransmitted_packets", 50}}};
+  result.sim.data_packets = 1000;
+  const Bottleneck bottleneck = find_bottleneck(result);
+  EXPECT_EQ(bottleneck.unit, "transport.recovery");
+  EXPECT_TRUE(says(bottleneck, "50 packets sent again")) << bottleneck.why;
+}
+
+TEST(Bottleneck, WorkloadThatAsksForLittle) {
+  Result result = bandwidth_result();
+  result.message_rate_mops = 1;  // 1.2 of 16 in flight
+  EXPECT_EQ(find_bottleneck(result).unit, "workload");
+}
+
+TEST(Bottleneck, EmptyResultIsNoReasonToFail) {
+  EXPECT_EQ(find_bottleneck(Result()).unit, "workload");
+  Result latency;
+  latency.scenario.latency_pattern = true;
+  EXPECT_EQ(find_bottleneck(latency).unit, "none");
+}
+
+}  // namespace
+}  // namespace rnic::testbench
