@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "link/link_port_config.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/error.h"
+
+namespace rnic::link {
+namespace {
+
+constexpr std::uint32_t kPriorities = 8;
+constexpr std::uint32_t kMaxLanes = 15;
+/// Largest sum of headers and trailers around an IB or RoCE payload: RoCEv1 with GRH, RETH and
+/// immediate needs 14 + 4 + 40 + 12 + 16 + 4 + 8 = 98 bytes.
+constexpr std::uint32_t kRdmaOverhead = 104;
+/// Ethernet header, VLAN tag and FCS around an IP packet.
+constexpr std::uint32_t kEthernetOverhead = 22;
+
+std::uint64_t bytes_in(const BitRate& rate, Time time) {
+  return static_cast<std::uint64_t>(rate.bits_per_second() / 8 * to_seconds(time)) + 1;
+}
+
+void resolve_pfc(LinkPortConfig& config) {
+  const std::uint64_t headroom = pfc_headroom(config);
+  const std::uint64_t wanted_xoff =
+      config.pfc_xoff != 0 ? config.pfc_xoff : 2 * std::uint64_t{config.max_frame_bytes};
+  if (wanted_xoff + headroom > config.rx_buffer) {
+    throw ConfigError("a lossless receive buffer needs " + std::to_string(wanted_xoff + headroom) +
+                      " bytes for each priority (" + std::to_string(headroom) +
+                      " of them headroom for the link's rate and delay), but has " +
+                      std::to_string(config.rx_buffer));
+  }
+  if (config.pfc_xoff == 0) config.pfc_xoff = config.rx_buffer - headroom;
+  if (config.pfc_xon == 0) {
+    const std::uint64_t gap = 2 * std::uint64_t{config.max_frame_bytes};
+    config.pfc_xon = config.pfc_xoff > 2 * gap ? config.pfc_xoff - gap : config.pfc_xoff / 2;
+  }
+  if (config.pfc_xon >= config.pfc_xoff) {
+    throw ConfigError("the PFC XON threshold (" + std::to_string(config.pfc_xon) +
+                      " bytes) must be below XOFF (" + std::to_string(config.pfc_xoff) + ")");
+  }
+}
+
+}  // namespace
+
+std::uint64_t pfc_headroom(const LinkPortConfig& config) {
+  constexpr std::uint64_t kPauseBytes = protocol::kEthernetMinFrameBytes +
+                                        protocol::kEthernetPreambleBytes +
+                                        protocol::kEthernetGapBytes;
+  // Either end may be committed to frames of its own when the pause is due.
+  const Time on_the_way = 2 * config.cable_delay + 4 * config.phy_latency + 2 * config.commit_ahead;
+  return bytes_in(config.rate, on_the_way) + kPauseBytes +
+         2 * (std::uint64_t{config.max_frame_bytes} + protocol::kEthernetPreambleBytes +
+              protocol::kEthernetGapBytes);
+}
+
+LinkPortConfig resolve(LinkPortConfig config) {
+  if (!config.rate.valid()) throw ConfigError("a link needs a positive rate");
+  if (config.flow_control == config::FlowControl::kPfc) config.lanes = kPriorities;
+  if (config.lanes == 0 || config.lanes > kMaxLanes) {
+    throw ConfigError("a link has 1 to 15 lanes, not " + std::to_string(config.lanes));
+  }
+  if (config.rx_buffer < config.max_frame_bytes) {
+    throw ConfigError("a receive buffer of " + std::to_string(config.rx_buffer) +
+                      " bytes does not hold one frame of " +
+                      std::to_string(config.max_frame_bytes));
+  }
+  if (config.flow_control == config::FlowControl::kPfc) resolve_pfc(config);
+  return config;
+}
+
+LinkPortConfig nic_port_config(const config::Config& config, const protocol::MacAddress& mac) {
+  LinkPortConfig port;
+  port.rate = config.link.rate;
+  port.phy_latency = config.link.phy_latency;
+  port.cable_delay = config.link.delay;
+  port.flow_control = config.link.flow_control;
+  port.lanes =
+      config.transport.protocol == config::Protocol::kIb ? config.link.data_vls : kPriorities;
+  port.rx_buffer = config.nic.rx_buffer;
+  port.credit_update = config.link.credit_update;
+  port.max_frame_bytes =
+      config.transport.mtu +
+      (config.transport.protocol == config::Protocol::kIwarp ? kEthernetOverhead : kRdmaOverhead);
+  port.egress_frames = std::max<std::uint32_t>(config.nic.tx_slots, 1);
+  port.mac = mac;
+  return port;
+}
+
+}  // namespace rnic::link

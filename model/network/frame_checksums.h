@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "protocol/frame.h"
+
+namespace rnic::network {
+
+/// How this network's frames are protected.
+class FrameChecksums {
+ public:
+  virtual ~FrameChecksums() = default;
+  /// Computes deferred checksums as the sender would have; `checksums_deferred` becomes false.
+  virtual void materialize(protocol::Frame& frame) const = 0;
+  /// The frame's checksums fit its bytes.
+  virtual bool intact(const protocol::Frame& frame) const = 0;
+};
+
+}  // namespace rnic::network

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "network/switch.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/error.h"
+#include "link/credit_flow_control.h"
+#include "protocol/ib_headers.h"
+
+namespace rnic::network {
+
+using protocol::Frame;
+
+namespace {
+
+link::LinkPortConfig port_config(link::LinkPortConfig port, const config::SwitchConfig& config,
+                                 std::uint32_t ports) {
+  port.wait_stage = stats::Stage::kSwitch;
+  port.egress_frames = 0;  // bounded by the buffer, not by frames
+  switch (port.flow_control) {
+    case config::FlowControl::kPfc: {
+      port.pfc_xoff = config.pfc_xoff;
+      port.pfc_xon = config.pfc_xon;
+      port.rx_buffer = config.pfc_xoff + link::pfc_headroom(port);
+      const std::uint64_t needed = port.rx_buffer * ports;
+      if (needed > config.buffer) {
+        throw ConfigError("switch.buffer must be at least " + std::to_string(needed) +
+                          " bytes: switch.pfc_xoff and the link's headroom for each of " +
+                          std::to_string(ports) + " ports");
+      }
+      break;
+    }
+    case config::FlowControl::kCredit:
+      port.rx_buffer = std::min<std::uint64_t>(config.buffer / ports / port.lanes,
+                                               std::uint64_t{link::CreditFlowControl::kMaxBlocks} *
+                                                   link::CreditFlowControl::kBlockBytes);
+      break;
+    case config::FlowControl::kNone:
+    case config::FlowControl::kAuto:
+      port.rx_buffer = config.buffer;
+      break;
+  }
+  return port;
+}
+
+}  // namespace
+
+/// A port, and where the frames that wait in it came from.
+struct Switch::Side : public link::FrameReceiver, public link::EgressClient {
+  Side(Switch& the_owner, std::uint32_t the_index, const link::LinkPortConfig& config)
+      : owner(the_owner),
+        index(the_index),
+        port(("port" + std::to_string(the_index)).c_str(), config, the_owner.frames_),
+        ingress(port.config().lanes) {
+    port.set_receiver(this);
+    port.set_egress_client(this);
+  }
+
+  void frame_arrived(Frame* frame, Time now) override { owner.forward(index, frame, now); }
+  void egress_space(Time /*at*/) override {}
+  void frame_sent(std::uint32_t lane, std::uint32_t bytes, Time /*start*/, Time end) override {
+    const std::uint32_t from = ingress[lane].front();
+    ingress[lane].pop_front();
+    owner.left(from, lane, bytes, end);
+  }
+
+  Switch& owner;
+  std::uint32_t index;
+  link::LinkPort port;
+  std::vector<Ring<std::uint32_t>> ingress;  ///< of each lane's waiting frames, in their order
+};
+
+std::uint64_t route_key(const protocol::MacAddress& mac) {
+  std::uint64_t key = 0;
+  for (const std::uint8_t byte : mac) key = key << 8 | byte;
+  return key;
+}
+
+Switch::Switch(const sc_core::sc_module_name& name, const config::SwitchConfig& config,
+               const link::LinkPortConfig& port, std::uint32_t ports, Addressing addressing,
+               protocol::FramePool& frames, const FrameChecksums* checksums)
+    : sc_module(name),
+      latency_(config.latency),
+      addressing_(addressing),
+      frames_(frames),
+      checksums_(checksums),
+      buffer_(config.buffer) {
+  const link::LinkPortConfig side_config = port_config(port, config, ports);
+  for (std::uint32_t i = 0; i < ports; ++i) {
+    sides_.push_back(std::make_unique<Side>(*this, i, side_config));
+  }
+}
+
+Switch::~Switch() = default;
+
+void Switch::set_route(std::uint64_t key, std::uint32_t port_index) {
+  if (port_index >= sides_.size()) panic(name(), "a route leads to a port that does not exist");
+  routes_[key] = port_index;
+}
+
+link::LinkPort& Switch::port(std::uint32_t index) { return sides_[index]->port; }
+const link::LinkPort& Switch::port(std::uint32_t index) const { return sides_[index]->port; }
+
+std::uint64_t Switch::destination(const Frame& frame) const {
+  if (addressing_ == Addressing::kLid) {
+    return frame.header_bytes >= protocol::Lrh::kBytes
+               ? protocol::Lrh::decode(frame.header).destination_lid
+               : 0;
+  }
+  return frame.header_bytes >= protocol::EthernetHeader::kBytes
+             ? route_key(protocol::EthernetHeader::decode(frame.header).destination)
+             : 0;
+}
+
+void Switch::forward(std::uint32_t ingress, Frame* frame, Time now) {
+  if (checksums_ != nullptr && !frame->checksums_deferred && !checksums_->intact(*frame)) {
+    discard(ingress, frame, dropped_damaged_, now);
+    return;
+  }
+  const auto route = routes_.find(destination(*frame));
+  if (route == routes_.end()) {
+    discard(ingress, frame, dropped_unknown_, now);
+    return;
+  }
+  if (!buffer_.take(frame->frame_bytes(), now)) {
+    discard(ingress, frame, dropped_full_, now);
+    return;
+  }
+  Side& egress = *sides_[route->second];
+  egress.ingress[frame->lane].push_back(ingress);
+  egress.port.send(frame, now + latency_);
+}
+
+void Switch::discard(std::uint32_t ingress, Frame* frame, std::uint64_t& counter, Time now) {
+  ++counter;
+  sides_[ingress]->port.release_rx(frame->lane, frame->frame_bytes(), now);
+  frames_.give(frame);
+}
+
+void Switch::left(std::uint32_t ingress, std::uint32_t lane, std::uint32_t bytes, Time end) {
+  buffer_.release(bytes, end);
+  sides_[ingress]->port.release_rx(lane, bytes, end);
+}
+
+void Switch::reset_statistics(Time now) {
+  buffer_.settle(now);
+  buffer_.reset_highest();
+  dropped_full_ = dropped_unknown_ = dropped_damaged_ = 0;
+  for (auto& side : sides_) side->port.reset_statistics(now);
+}
+
+}  // namespace rnic::network

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <systemc>
+#include <unordered_map>
+#include <vector>
+
+#include "base/ring.h"
+#include "config/config.h"
+#include "link/link_port.h"
+#include "link/release_queue.h"
+#include "network/frame_checksums.h"
+#include "protocol/ethernet.h"
+#include "protocol/frame.h"
+
+namespace rnic::network {
+
+/// What a switch looks at to find the way.
+enum class Addressing : std::uint8_t { kMac, kLid };
+
+/// Key of Switch::set_route(): a MAC address as a 48-bit number. A LID is its own key.
+std::uint64_t route_key(const protocol::MacAddress& mac);
+
+/// Store-and-forward switch with a buffer shared by all ports. A frame holds its place from arrival
+/// to the end of its serialisation at the egress port; until then it also holds the ingress port's
+/// receive buffer, so that credits or pauses act hop by hop. Without flow control a frame that
+/// finds the shared buffer full is lost.
+class Switch : public sc_core::sc_module {
+ public:
+  /// `port` describes the cables' other ends; buffers and thresholds come from `config`: with PFC
+  /// each port needs pfc_xoff and the headroom of one priority (ConfigError when switch.buffer is
+  /// too small for that); with credits the buffer is divided among ports and lanes. `checksums`
+  /// may be null: then damaged frames are forwarded.
+  Switch(const sc_core::sc_module_name& name, const config::SwitchConfig& config,
+         const link::LinkPortConfig& port, std::uint32_t ports, Addressing addressing,
+         protocol::FramePool& frames, const FrameChecksums* checksums = nullptr);
+  ~Switch() override;
+
+  /// Frames for `key` leave by port `port_index`.
+  void set_route(std::uint64_t key, std::uint32_t port_index);
+
+  link::LinkPort& port(std::uint32_t index);
+  const link::LinkPort& port(std::uint32_t index) const;
+  std::uint32_t ports() const { return static_cast<std::uint32_t>(sides_.size()); }
+
+  /// Frames lost because the shared buffer was full, their address unknown, or a checksum wrong.
+  std::uint64_t dropped_full() const { return dropped_full_; }
+  std::uint64_t dropped_unknown() const { return dropped_unknown_; }
+  std::uint64_t dropped_damaged() const { return dropped_damaged_; }
+  /// Largest fill of the shared buffer, bytes.
+  std::uint64_t highest_fill() const { return buffer_.highest(); }
+  void reset_statistics(Time now);
+
+ private:
+  struct Side;
+
+  void forward(std::uint32_t ingress, protocol::Frame* frame, Time now);
+  void discard(std::uint32_t ingress, protocol::Frame* frame, std::uint64_t& counter, Time now);
+  void left(std::uint32_t ingress, std::uint32_t lane, std::uint32_t bytes, Time end);
+  std::uint64_t destination(const protocol::Frame& frame) const;
+
+  Time latency_;
+  Addressing addressing_;
+  protocol::FramePool& frames_;
+  const FrameChecksums* checksums_;
+  link::RxBuffer buffer_;
+  std::unordered_map<std::uint64_t, std::uint32_t> routes_;
+  std::vector<std::unique_ptr<Side>> sides_;
+  std::uint64_t dropped_full_ = 0;
+  std::uint64_t dropped_unknown_ = 0;
+  std::uint64_t dropped_damaged_ = 0;
+};
+
+}  // namespace rnic::network
