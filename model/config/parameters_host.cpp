@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/parameter_table.h"
+
+namespace rnic::config {
+namespace {
+
+constexpr double kMillisecond = 1e6;  // ns
+constexpr double kSecond = 1e9;       // ns
+constexpr double kUnlimited = 18446744073709551616.0;
+constexpr double kTiB = 1099511627776.0;
+
+constexpr const char* kPcieBench =
+    "Neugebauer et al., Understanding PCIe performance for end host networking, SIGCOMM 2018";
+
+void add_memory(ParameterTable& table) {
+  table.bytes("memory.page_size", RNIC_FIELD(memory.page_size), "4KiB")
+      .one_of({4096, 2097152, 1073741824})
+      .spec("x86-64 page sizes; 4 KiB is what malloc gives")
+      .means("pages that back the application's buffers");
+  table.bytes("memory.memlock_limit", RNIC_FIELD(memory.memlock_limit), "unlimited")
+      .range(0, 1024 * kTiB)
+      .or_word("unlimited", kUnlimited)
+      .assumed("what RDMA installation guides set; 0 forbids pinning")
+      .means("bytes a process may pin (RLIMIT_MEMLOCK)");
+  table.time("memory.read_latency", RNIC_FIELD(memory.read_latency), "150ns")
+      .range(0, kMillisecond)
+      .fitted("with pcie.latency a 64 B DMA read takes about 450 ns; 413..520 ns measured by " +
+              std::string(kPcieBench))
+      .means("root complex: DMA read, request in to first data out");
+  table.time("memory.write_latency", RNIC_FIELD(memory.write_latency), "60ns")
+      .range(0, kMillisecond)
+      .assumed("a write ends in the last-level cache, without the way back of a read")
+      .means("root complex: posted write, last byte in to visible to the CPU");
+  table.rate("memory.bandwidth", RNIC_FIELD(memory.bandwidth), "800Gbps")
+      .range(1, 100000)
+      .assumed("80 % of six DDR4-2666 channels (128 GB/s)")
+      .means("memory bandwidth left to DMA");
+}
+
+void add_registration(ParameterTable& table) {
+  const std::string lite = "Tsai and Zhang, LITE kernel RDMA support, SOSP 2017 (registration)";
+  table.time("memory.reg_call_cost", RNIC_FIELD(memory.reg_call_cost), "30us")
+      .range(0, kSecond)
+      .measured(lite + ": intercept over 64 KB to 1 MB")
+      .means("ibv_reg_mr, whatever the size");
+  table.time("memory.reg_page_cost", RNIC_FIELD(memory.reg_page_cost), "1200ns")
+      .range(0, kSecond)
+      .measured(lite + ": slope per 4 KiB page; 0.4 us when pages are already present")
+      .means("ibv_reg_mr, for each page it pins");
+  table.time("memory.dereg_call_cost", RNIC_FIELD(memory.dereg_call_cost), "38us")
+      .range(0, kSecond)
+      .measured("published figures for small regions lie between 38 and 60 us")
+      .means("ibv_dereg_mr, whatever the size");
+  table.time("memory.dereg_page_cost", RNIC_FIELD(memory.dereg_page_cost), "100ns")
+      .range(0, kSecond)
+      .measured("published figure of 0.10 us a page for large regions")
+      .means("ibv_dereg_mr, for each page it unpins");
+}
+
+void add_iommu(ParameterTable& table) {
+  table.flag("iommu.enabled", RNIC_FIELD(iommu.enabled), "false")
+      .assumed("pass-through, as RDMA tuning guides advise")
+      .means("whether an IOMMU translates the NIC's DMA");
+  table.count("iommu.iotlb_entries", RNIC_FIELD(iommu.iotlb_entries), "64")
+      .range(1, 1 << 20)
+      .measured(std::string(kPcieBench) + ": knee at 64 pages of 4 KiB")
+      .means("translations the IOMMU caches");
+  table.time("iommu.walk_latency", RNIC_FIELD(iommu.walk_latency), "270ns")
+      .range(0, kMillisecond)
+      .measured(std::string(kPcieBench) + ": 266..280 ns more on a 64 B read (Broadwell)")
+      .means("page-table walk after an IOTLB miss");
+}
+
+void add_cpu(ParameterTable& table) {
+  table.time("cpu.post_cost", RNIC_FIELD(cpu.post_cost), "40ns")
+      .range(0, kMillisecond)
+      .fitted("with doorbell and poll: 5 to 9 M messages/s of one QP posting one at a time")
+      .means("ibv_post_send: build one WQE in the ring");
+  table.time("cpu.sge_cost", RNIC_FIELD(cpu.sge_cost), "4ns")
+      .range(0, kMillisecond)
+      .assumed("16 B more in the WQE: a few instructions")
+      .means("each further scatter/gather entry");
+  table.time("cpu.inline_cost_per_64b", RNIC_FIELD(cpu.inline_cost_per_64b), "4ns")
+      .range(0, kMillisecond)
+      .assumed("copy of one cache line within L1")
+      .means("each 64 B of inline payload copied into the WQE");
+  table.time("cpu.doorbell_cost", RNIC_FIELD(cpu.doorbell_cost), "40ns")
+      .range(0, kMillisecond)
+      .assumed("store fence and uncached store; 20 to 60 ns on quiet x86 cores")
+      .means("doorbell record, barrier and 8 B MMIO store, as seen by the core");
+  table.time("cpu.blueflame_cost_per_64b", RNIC_FIELD(cpu.blueflame_cost_per_64b), "6ns")
+      .range(0, kMillisecond)
+      .measured(
+          "Kalia et al., Design guidelines for high performance RDMA systems, ATC 2016: at most "
+          "175 M write-combined cache lines per second")
+      .means("each 64 B of a WQE written by MMIO (BlueFlame)");
+  table.time("cpu.poll_cost", RNIC_FIELD(cpu.poll_cost), "25ns")
+      .range(0.001, kMillisecond)
+      .assumed("one pass of ibv_poll_cq or of a polling loop that finds nothing")
+      .means("one poll of a CQ or of a memory location");
+  table.time("cpu.cqe_cost", RNIC_FIELD(cpu.cqe_cost), "20ns")
+      .range(0, kMillisecond)
+      .assumed("one cache line just written by DMA is read and digested")
+      .means("digest one CQE");
+}
+
+void add_pcie(ParameterTable& table) {
+  table.count("pcie.gen", RNIC_FIELD(pcie.gen), "4")
+      .range(1, 6)
+      .spec("PCI Express Base 4.0: 16 GT/s a lane, 128b/130b")
+      .means("PCIe generation");
+  table.count("pcie.lanes", RNIC_FIELD(pcie.lanes), "16")
+      .one_of({1, 2, 4, 8, 16})
+      .spec("PCI Express Base 4.0; x16 is the slot of 100 Gb/s adapters")
+      .means("PCIe lanes");
+  table.bytes("pcie.mps", RNIC_FIELD(pcie.mps), "256")
+      .one_of({128, 256, 512, 1024, 2048, 4096})
+      .measured(std::string(kPcieBench) + ": what servers negotiate")
+      .means("Max_Payload_Size of writes and completions");
+  table.bytes("pcie.mrrs", RNIC_FIELD(pcie.mrrs), "512")
+      .one_of({128, 256, 512, 1024, 2048, 4096})
+      .measured(std::string(kPcieBench) + ": what servers set")
+      .means("Max_Read_Request_Size");
+  table.bytes("pcie.rcb", RNIC_FIELD(pcie.rcb), "64")
+      .one_of({64, 128})
+      .spec("PCI Express Base, 2.3.1.1: 64 or 128 B for a root complex")
+      .means("Read Completion Boundary");
+  table.count("pcie.read_tags", RNIC_FIELD(pcie.read_tags), "256")
+      .range(1, 65536)
+      .spec("PCI Express Base, 2.2.6.2: 256 with extended tags")
+      .means("DMA read requests outstanding at most");
+  table.flag("pcie.relaxed_ordering", RNIC_FIELD(pcie.relaxed_ordering), "true")
+      .assumed("current drivers set it for payload")
+      .means("payload writes may pass earlier ones");
+  table.time("pcie.latency", RNIC_FIELD(pcie.latency), "150ns")
+      .range(0, kMillisecond)
+      .fitted(
+          "with memory.read_latency a 64 B DMA read takes about 450 ns; 413..520 ns measured by " +
+          std::string(kPcieBench))
+      .means("one way through PHY, data-link and transaction layers of both ends");
+  table.real("pcie.dllp_overhead", RNIC_FIELD(pcie.dllp_overhead), "0.081")
+      .range(0, 0.9)
+      .or_word("auto", -1)
+      .measured(std::string(kPcieBench) + ": 57.88 of 62.96 Gb/s are left to TLPs on Gen3 x8")
+      .means("share of raw bandwidth taken by DLLPs and SKP sets; auto: from gen, lanes and mps");
+}
+
+}  // namespace
+
+void add_host_parameters(ParameterTable& table) {
+  add_memory(table);
+  add_registration(table);
+  add_iommu(table);
+  add_cpu(table);
+  add_pcie(table);
+}
+
+}  // namespace rnic::config

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/parameter_table.h"
+
+namespace rnic::config {
+namespace {
+
+constexpr double kMaxExact = 9007199254740991.0;  // 2^53 - 1
+constexpr double kDay = 86400e9;                  // ns
+
+constexpr const char* kFreeChoice = "free choice of the user";
+
+void add_sim(ParameterTable& table) {
+  table.count("sim.seed", RNIC_FIELD(sim.seed), "1")
+      .range(0, kMaxExact)
+      .assumed("free choice of the user; limited to what every JSON reader keeps exactly")
+      .means("seed of all random numbers; same seed and configuration, same result");
+  table.count("sim.warmup", RNIC_FIELD(sim.warmup), "128")
+      .range(0, 1e9)
+      .in("messages")
+      .assumed("one full default send queue, so that caches and windows are in steady state")
+      .means("messages each flow completes before measuring starts");
+  table.time("sim.max_time", RNIC_FIELD(sim.max_time), "100s")
+      .range(1, kDay)
+      .assumed("far beyond any default workload; catches runs that never end")
+      .means("simulated time after which the run is given up as stuck");
+  table
+      .choice<PayloadMode>("sim.payload", RNIC_CHOICE(sim.payload), "bytes",
+                           {{"bytes", PayloadMode::kBytes}, {"none", PayloadMode::kNone}})
+      .assumed(kFreeChoice)
+      .means("whether payload bytes are really copied; timing is the same either way");
+}
+
+void add_output(ParameterTable& table) {
+  table.text("output.dir", RNIC_FIELD(output.dir), "")
+      .assumed(kFreeChoice)
+      .means("directory for result.json, latency.csv and traces, created if absent; empty: none");
+  table.list("output.traces", RNIC_FIELD(output.traces), "none")
+      .assumed(kFreeChoice)
+      .means("traces to write into output.dir; this release writes none");
+  table
+      .choice<ProgressMode>(
+          "output.progress", RNIC_CHOICE(output.progress), "auto",
+          {{"auto", ProgressMode::kAuto}, {"on", ProgressMode::kOn}, {"off", ProgressMode::kOff}})
+      .assumed(kFreeChoice)
+      .means("progress line on stderr; auto: only on a terminal");
+}
+
+void add_messages(ParameterTable& table) {
+  table
+      .choice<Op>("workload.op", RNIC_CHOICE(workload.op), "write",
+                  {{"write", Op::kWrite},
+                   {"write_imm", Op::kWriteImm},
+                   {"read", Op::kRead},
+                   {"send", Op::kSend},
+                   {"send_imm", Op::kSendImm}})
+      .assumed(kFreeChoice)
+      .means("operation that every message is");
+  table
+      .choice<Pattern>("workload.pattern", RNIC_CHOICE(workload.pattern), "latency",
+                       {{"latency", Pattern::kLatency}, {"bandwidth", Pattern::kBandwidth}})
+      .assumed(kFreeChoice)
+      .means("latency: one message at a time, as perftest's *_lat; bandwidth: depth in flight");
+  table.bytes("workload.msg_size", RNIC_FIELD(workload.msg_size), "64B")
+      .range(0, 1U << 30)
+      .assumed("free choice of the user; verbs allow up to 2 GiB")
+      .means("payload of a message");
+  table.count("workload.iterations", RNIC_FIELD(workload.iterations), "1000")
+      .range(1, 1e12)
+      .in("messages")
+      .assumed("1,000 as perftest's *_lat")
+      .means("measured messages of each flow");
+  table.bytes("workload.inline_max", RNIC_FIELD(workload.inline_max), "auto")
+      .range(0, 960)
+      .or_auto()
+      .assumed("perftest: the device's limit for *_lat, 0 for *_bw")
+      .means("largest payload put into the WQE; auto: nic.max_inline for latency, else 0");
+}
+
+void add_queues(ParameterTable& table) {
+  table.count("workload.qps", RNIC_FIELD(workload.qps), "1")
+      .range(1, 65536)
+      .in("QPs")
+      .assumed(kFreeChoice)
+      .means("queue pairs of each flow");
+  table.count("workload.depth", RNIC_FIELD(workload.depth), "128")
+      .range(1, 16384)
+      .in("messages")
+      .assumed("perftest's --tx-depth")
+      .means("messages in flight on each QP (bandwidth pattern)");
+  table.count("workload.signal_every", RNIC_FIELD(workload.signal_every), "auto")
+      .range(1, 16384)
+      .in("messages")
+      .or_auto()
+      .assumed(
+          "as perftest's --cq-mod, kept to a quarter of the depth so that the queue stays full")
+      .means("every n-th message asks for a CQE; auto: 1 for latency, else depth/4 in 1..100");
+  table.count("workload.post_batch", RNIC_FIELD(workload.post_batch), "1")
+      .range(1, 16384)
+      .in("messages")
+      .assumed("perftest's --post_list")
+      .means("messages posted with one doorbell");
+  table.flag("workload.bidirectional", RNIC_FIELD(workload.bidirectional), "false")
+      .assumed(kFreeChoice)
+      .means("both ends of a flow send (bandwidth pattern)");
+  table.count("workload.idle_qps", RNIC_FIELD(workload.idle_qps), "0")
+      .range(0, 1 << 20)
+      .in("QPs")
+      .assumed(kFreeChoice)
+      .means("further connected QPs of each host that stay silent");
+}
+
+void add_buffers(ParameterTable& table) {
+  table.count("workload.mrs", RNIC_FIELD(workload.mrs), "1")
+      .range(1, 1 << 20)
+      .in("MRs")
+      .assumed(kFreeChoice)
+      .means("memory regions that the messages of each end are spread over");
+  table.bytes("workload.mr_size", RNIC_FIELD(workload.mr_size), "0")
+      .range(0, 17179869184.0)
+      .assumed(kFreeChoice)
+      .means("bytes of one region; 0: as many as the messages in flight need");
+  table
+      .choice<Access>("workload.access", RNIC_CHOICE(workload.access), "sequential",
+                      {{"sequential", Access::kSequential},
+                       {"random", Access::kRandom},
+                       {"zipf", Access::kZipf}})
+      .assumed(kFreeChoice)
+      .means("order in which messages touch regions and offsets");
+}
+
+}  // namespace
+
+void add_run_parameters(ParameterTable& table) {
+  add_sim(table);
+  add_output(table);
+  add_messages(table);
+  add_queues(table);
+  add_buffers(table);
+}
+
+}  // namespace rnic::config

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/parameter_table.h"
+
+namespace rnic::config {
+namespace {
+
+constexpr double kSecond = 1e9;  // ns
+
+void add_protocol(ParameterTable& table) {
+  table
+      .choice<Protocol>("transport.protocol", RNIC_CHOICE(transport.protocol), "ib",
+                        {{"ib", Protocol::kIb},
+                         {"rocev1", Protocol::kRoceV1},
+                         {"rocev2", Protocol::kRoceV2},
+                         {"iwarp", Protocol::kIwarp}})
+      .assumed("free choice of the user")
+      .means("what the wire speaks");
+  table
+      .choice<TransportType>("transport.type", RNIC_CHOICE(transport.type), "rc",
+                             {{"rc", TransportType::kRc}})
+      .assumed("the transport that all four protocols have")
+      .means("transport service of the QPs");
+  table.count("transport.mtu", RNIC_FIELD(transport.mtu), "auto")
+      .range(256, 9216)
+      .in("B")
+      .or_auto()
+      .spec("IBTA vol. 1: path MTU 256, 512, 1024, 2048 or 4096")
+      .means("IB/RoCE: path MTU; iWARP: Ethernet MTU (576..9216); auto: 4096, iWARP 9000");
+  table
+      .choice<Recovery>("transport.recovery", RNIC_CHOICE(transport.recovery), "go_back_n",
+                        {{"go_back_n", Recovery::kGoBackN}})
+      .spec("IBTA vol. 1, 9.7: a responder accepts in PSN order only")
+      .means("what is sent again after a loss (IB and RoCE)");
+}
+
+void add_reliability(ParameterTable& table) {
+  table.count("transport.ack_timeout", RNIC_FIELD(transport.ack_timeout), "14")
+      .range(0, 31)
+      .spec("IBTA vol. 1, 9.7.6 (4.096 us x 2^n); 14 is perftest's --qp-timeout")
+      .means("exponent of the requester's timer, as in verbs; 0: no timer");
+  table.count("transport.retry_count", RNIC_FIELD(transport.retry_count), "7")
+      .range(0, 7)
+      .spec("IBTA vol. 1, chapter 9 (3 bits); perftest uses 7")
+      .means("retries after a timeout or sequence error before the QP fails");
+  table.count("transport.rnr_retry", RNIC_FIELD(transport.rnr_retry), "7")
+      .range(0, 7)
+      .spec("IBTA vol. 1, chapter 9 (3 bits, 7 is without limit); perftest uses 7")
+      .means("retries after receiver-not-ready; 7: without limit");
+  table.count("transport.min_rnr_timer", RNIC_FIELD(transport.min_rnr_timer), "12")
+      .range(0, 31)
+      .spec("IBTA vol. 1, 9.7.5.2.8 (12 is 0.64 ms); perftest uses 12")
+      .means("code of the time a sender waits after receiver-not-ready");
+  table.count("transport.max_rd_atomic", RNIC_FIELD(transport.max_rd_atomic), "16")
+      .range(1, 255)
+      .datasheet("what mlx5 devices advertise (rdma-core, ibv_devinfo -v); perftest uses it all")
+      .means("READs and atomics a requester keeps outstanding on a QP");
+  table.count("transport.max_dest_rd_atomic", RNIC_FIELD(transport.max_dest_rd_atomic), "auto")
+      .range(1, 255)
+      .or_auto()
+      .spec(
+          "IBTA vol. 1, chapter 12: the requester's depth is negotiated to what the responder has")
+      .means("READs a responder has resources for on a QP; auto: transport.max_rd_atomic");
+}
+
+void add_acknowledgement(ParameterTable& table) {
+  table.count("transport.ack_every", RNIC_FIELD(transport.ack_every), "64")
+      .range(1, 65536)
+      .in("packets")
+      .assumed("IBTA leaves it open; often enough to bound what a loss repeats, rare on the wire")
+      .means("a long message asks for an acknowledgement every n packets, always in its last");
+  table.count("transport.ack_coalesce", RNIC_FIELD(transport.ack_coalesce), "1")
+      .range(1, 1024)
+      .in("requests")
+      .assumed("every request that asks is answered: the shortest completion latency")
+      .means("requests that one acknowledgement answers at most");
+  table.time("transport.ack_coalesce_time", RNIC_FIELD(transport.ack_coalesce_time), "0ns")
+      .range(0, 1e6)
+      .assumed("no effect while transport.ack_coalesce is 1")
+      .means("longest time an acknowledgement is held back for coalescing");
+}
+
+void add_tcp_flow(ParameterTable& table) {
+  table.bytes("tcp.window", RNIC_FIELD(tcp.window), "1MiB")
+      .range(4096, 1073741824)
+      .assumed("several bandwidth-delay products of a rack at 100 Gb/s, so that it never limits")
+      .means("iWARP: TCP receive window");
+  table.count("tcp.initial_cwnd", RNIC_FIELD(tcp.initial_cwnd), "10")
+      .range(1, 65536)
+      .in("segments")
+      .spec("RFC 6928, section 2")
+      .means("iWARP: TCP congestion window at the start");
+  table.count("tcp.delayed_ack", RNIC_FIELD(tcp.delayed_ack), "2")
+      .range(1, 64)
+      .in("segments")
+      .spec("RFC 5681, 4.2: an ACK at least every second full segment")
+      .means("iWARP: full segments that one TCP ACK covers");
+  table.time("tcp.delayed_ack_time", RNIC_FIELD(tcp.delayed_ack_time), "100us")
+      .range(0, kSecond / 2)
+      .assumed("RFC 5681 allows 500 ms; offload engines keep it near the round trip")
+      .means("iWARP: longest time a TCP ACK is held back");
+  table.time("tcp.min_rto", RNIC_FIELD(tcp.min_rto), "10ms")
+      .range(1000, 60 * kSecond)
+      .assumed("RFC 6298 says 1 s; data-centre stacks use 1 to 200 ms")
+      .means("iWARP: least retransmission timeout of TCP");
+}
+
+void add_tcp_framing(ParameterTable& table) {
+  table.flag("tcp.timestamps", RNIC_FIELD(tcp.timestamps), "false")
+      .spec("RFC 7323, section 3: optional")
+      .means("iWARP: 12 B timestamp option in each segment");
+  table.flag("tcp.mpa_crc", RNIC_FIELD(tcp.mpa_crc), "true")
+      .spec("RFC 5044, 4.4: CRC32c unless both ends agree to leave it out")
+      .means("iWARP: CRC32c of each FPDU is computed and checked");
+  table.flag("tcp.mpa_markers", RNIC_FIELD(tcp.mpa_markers), "false")
+      .spec("RFC 5044, 4.3: only if the receiver asks for them, which hardware seldom does")
+      .means("iWARP: a marker every 512 B of the TCP stream");
+}
+
+}  // namespace
+
+void add_transport_parameters(ParameterTable& table) {
+  add_protocol(table);
+  add_reliability(table);
+  add_acknowledgement(table);
+  add_tcp_flow(table);
+  add_tcp_framing(table);
+}
+
+}  // namespace rnic::config

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/validation.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/error.h"
+#include "config/quantity.h"
+
+namespace rnic::config {
+namespace {
+
+constexpr std::uint32_t kMaxPathMtu = 4096;
+constexpr std::uint32_t kMinEthernetMtu = 576;  // RFC 791: every IPv4 host takes this much
+constexpr std::uint32_t kMaxHeaders = 128;      // longest packet headers and trailers, any protocol
+
+bool is_power_of_two(std::uint64_t n) { return n != 0 && (n & (n - 1)) == 0; }
+
+bool is_roce(Protocol protocol) {
+  return protocol == Protocol::kRoceV1 || protocol == Protocol::kRoceV2;
+}
+
+const char* name_of(Protocol protocol) {
+  switch (protocol) {
+    case Protocol::kIb:
+      return "ib";
+    case Protocol::kRoceV1:
+      return "rocev1";
+    case Protocol::kRoceV2:
+      return "rocev2";
+    case Protocol::kIwarp:
+      break;
+  }
+  return "iwarp";
+}
+
+std::string equals(const std::string& key, std::uint64_t value) {
+  return key + "=" + std::to_string(value);
+}
+
+/// `key` must not exceed `limit_key`.
+void at_most(const std::string& key, std::uint64_t value, const std::string& limit_key,
+             std::uint64_t limit) {
+  if (value > limit) {
+    throw ConfigError(equals(key, value) + " exceeds " + equals(limit_key, limit));
+  }
+}
+
+void check_transport(const Config& config) {
+  const TransportConfig& transport = config.transport;
+  const std::string protocol = std::string("transport.protocol=") + name_of(transport.protocol);
+  const std::string mtu = equals("transport.mtu", transport.mtu);
+  if (transport.protocol != Protocol::kIwarp &&
+      (!is_power_of_two(transport.mtu) || transport.mtu > kMaxPathMtu)) {
+    throw ConfigError(mtu + " is not a path MTU of " + protocol +
+                      " (valid: 256|512|1024|2048|4096)");
+  }
+  if (transport.protocol == Protocol::kIwarp && transport.mtu < kMinEthernetMtu) {
+    throw ConfigError(mtu + " is too small an Ethernet MTU for " + protocol +
+                      " (valid: 576..9216)");
+  }
+  at_most("transport.max_rd_atomic", transport.max_rd_atomic, "nic.max_rd_atomic",
+          config.nic.max_rd_atomic);
+  at_most("transport.max_dest_rd_atomic", transport.max_dest_rd_atomic, "nic.max_rd_atomic",
+          config.nic.max_rd_atomic);
+  at_most("transport.max_rd_atomic", transport.max_rd_atomic, "transport.max_dest_rd_atomic",
+          transport.max_dest_rd_atomic);
+  if (transport.ack_coalesce > 1 && transport.ack_coalesce_time <= kTimeZero) {
+    throw ConfigError(equals("transport.ack_coalesce", transport.ack_coalesce) +
+                      " needs transport.ack_coalesce_time above 0, or the last requests would "
+                      "never be answered");
+  }
+  if (transport.protocol == Protocol::kIwarp && config.tcp.window < 2ULL * transport.mtu) {
+    throw ConfigError(equals("tcp.window", config.tcp.window) + " must hold two segments of " +
+                      mtu);
+  }
+}
+
+void check_network(const Config& config) {
+  const Protocol protocol = config.transport.protocol;
+  const FlowControl flow_control = config.link.flow_control;
+  if (flow_control == FlowControl::kCredit && protocol != Protocol::kIb) {
+    throw ConfigError(std::string("link.flow_control=credit needs transport.protocol=ib, not ") +
+                      name_of(protocol) + " (valid: none" + (is_roce(protocol) ? "|pfc" : "") +
+                      ")");
+  }
+  if (flow_control == FlowControl::kPfc && !is_roce(protocol)) {
+    throw ConfigError(
+        std::string("link.flow_control=pfc needs transport.protocol=rocev1 or rocev2, not ") +
+        name_of(protocol) + " (valid: none" + (protocol == Protocol::kIb ? "|credit" : "") + ")");
+  }
+  if (config.fabric.topology == "back_to_back" && config.fabric.hosts != 2) {
+    throw ConfigError(equals("fabric.hosts", config.fabric.hosts) +
+                      " cannot be cabled with fabric.topology=back_to_back (valid: 2 hosts, or "
+                      "single_switch)");
+  }
+  at_most("switch.pfc_xoff", config.network_switch.pfc_xoff, "switch.buffer",
+          config.network_switch.buffer);
+  if (config.network_switch.pfc_xon >= config.network_switch.pfc_xoff) {
+    throw ConfigError(equals("switch.pfc_xon", config.network_switch.pfc_xon) + " must be below " +
+                      equals("switch.pfc_xoff", config.network_switch.pfc_xoff));
+  }
+}
+
+void check_cache(const std::string& key, const CacheConfig& cache) {
+  const std::string ways = equals(key + ".ways", cache.ways);
+  if (cache.entries % cache.ways != 0) {
+    throw ConfigError(ways + " does not divide " + equals(key + ".entries", cache.entries));
+  }
+  constexpr std::uint32_t kMaxTreeWays = 32;
+  if (cache.replacement == Replacement::kTreePlru &&
+      (!is_power_of_two(cache.ways) || cache.ways > kMaxTreeWays)) {
+    throw ConfigError(ways + " does not suit " + key +
+                      ".replacement=tree_plru (valid: 1|2|4|8|16|32)");
+  }
+}
+
+void check_nic(const Config& config) {
+  check_cache("nic.qpc_cache", config.nic.qpc_cache);
+  check_cache("nic.mpt_cache", config.nic.mpt_cache);
+  check_cache("nic.mtt_cache", config.nic.mtt_cache);
+  at_most("nic.wqe_prefetch", config.nic.wqe_prefetch, "nic.wqe_cache", config.nic.wqe_cache);
+  if (config.nic.rx_buffer < 2ULL * (config.transport.mtu + kMaxHeaders)) {
+    throw ConfigError(equals("nic.rx_buffer", config.nic.rx_buffer) + " must hold two packets of " +
+                      equals("transport.mtu", config.transport.mtu));
+  }
+  if (config.transport.protocol == Protocol::kIb) {
+    at_most("link.credit_update", config.link.credit_update, "nic.rx_buffer", config.nic.rx_buffer);
+  }
+}
+
+void check_workload(const Config& config) {
+  const WorkloadConfig& workload = config.workload;
+  at_most("workload.signal_every", workload.signal_every, "workload.depth", workload.depth);
+  at_most("workload.post_batch", workload.post_batch, "workload.depth", workload.depth);
+  at_most("workload.inline_max", workload.inline_max, "nic.max_inline", config.nic.max_inline);
+  if (workload.mr_size != 0) {
+    at_most("workload.msg_size", workload.msg_size, "workload.mr_size", workload.mr_size);
+  }
+  if (workload.bidirectional && workload.pattern == Pattern::kLatency) {
+    throw ConfigError("workload.bidirectional=true needs workload.pattern=bandwidth");
+  }
+  const bool immediate = workload.op == Op::kWriteImm || workload.op == Op::kSendImm;
+  if (immediate && config.transport.protocol == Protocol::kIwarp) {
+    throw ConfigError(std::string("workload.op=") +
+                      (workload.op == Op::kWriteImm ? "write_imm" : "send_imm") +
+                      " does not exist with transport.protocol=iwarp (RFC 5040 has no immediate "
+                      "data; valid: write|read|send)");
+  }
+}
+
+}  // namespace
+
+std::string automatic_text(std::string_view key, const Config& config) {
+  const WorkloadConfig& workload = config.workload;
+  const bool latency = workload.pattern == Pattern::kLatency;
+  const Protocol protocol = config.transport.protocol;
+  if (key == "transport.mtu") return protocol == Protocol::kIwarp ? "9000" : "4096";
+  if (key == "transport.max_dest_rd_atomic") return std::to_string(config.transport.max_rd_atomic);
+  if (key == "link.flow_control") {
+    return protocol == Protocol::kIb ? "credit" : is_roce(protocol) ? "pfc" : "none";
+  }
+  if (key == "nic.wqe_cache") return std::to_string(2 * config.nic.wqe_prefetch);
+  if (key == "workload.inline_max") return std::to_string(latency ? config.nic.max_inline : 0);
+  if (key == "workload.signal_every") {
+    return std::to_string(latency ? 1U : std::clamp(workload.depth / 4, 1U, 100U));
+  }
+  panic("config", "no rule for the automatic value of " + std::string(key));
+}
+
+void validate(const Config& config) {
+  check_transport(config);
+  check_network(config);
+  check_nic(config);
+  check_workload(config);
+}
+
+}  // namespace rnic::config

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/validation.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "config/loader.h"
+
+namespace rnic::config {
+namespace {
+
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+/// The message must name both keys, in one line.
+void expect_refused(const Settings& settings, const std::string& one, const std::string& other) {
+  try {
+    load_from(settings);
+    ADD_FAILURE() << "accepted: " << one << " with " << other;
+  } catch (const ConfigError& error) {
+    const std::string message = error.what();
+    EXPECT_NE(message.find(one), std::string::npos) << message;
+    EXPECT_NE(message.find(other), std::string::npos) << message;
+    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+  }
+}
+
+TEST(ValidationTest, MtuSuitsTheProtocol) {
+  for (const char* protocol : {"ib", "rocev1", "rocev2"}) {
+    for (const char* mtu : {"256", "512", "1024", "2048", "4096"}) {
+      EXPECT_NO_THROW(load_from({{"transport.protocol", protocol}, {"transport.mtu", mtu}}));
+    }
+    for (const char* mtu : {"257", "1500", "8192"}) {
+      expect_refused({{"transport.protocol", protocol}, {"transport.mtu", mtu}}, "transport.mtu",
+                     "transport.protocol");
+    }
+  }
+  for (const char* mtu : {"576", "1500", "9000", "9216"}) {
+    EXPECT_NO_THROW(load_from({{"transport.protocol", "iwarp"}, {"transport.mtu", mtu}}));
+  }
+  expect_refused({{"transport.protocol", "iwarp"}, {"transport.mtu", "575"}}, "transport.mtu",
+                 "transport.protocol");
+}
+
+TEST(ValidationTest, FlowControlSuitsTheProtocol) {
+  for (const char* protocol : {"ib", "rocev1", "rocev2", "iwarp"}) {
+    EXPECT_NO_THROW(load_from({{"transport.protocol", protocol}, {"link.flow_control", "none"}}));
+  }
+  expect_refused({{"transport.protocol", "rocev2"}, {"link.flow_control", "credit"}},
+                 "link.flow_control", "transport.protocol");
+  expect_refused({{"link.flow_control", "pfc"}}, "link.flow_control", "transport.protocol");
+  expect_refused({{"switch.pfc_xon", "200KiB"}}, "switch.pfc_xon", "switch.pfc_xoff");
+  expect_refused({{"switch.buffer", "64KiB"}}, "switch.pfc_xoff", "switch.buffer");
+}
+
+TEST(ValidationTest, CachesHaveWholeSets) {
+  expect_refused({{"nic.mtt_cache.entries", "100"}}, "nic.mtt_cache.ways", "nic.mtt_cache.entries");
+  EXPECT_NO_THROW(load_from({{"nic.mtt_cache.entries", "96"}, {"nic.mtt_cache.ways", "12"}}));
+  expect_refused({{"nic.mtt_cache.entries", "96"},
+                  {"nic.mtt_cache.ways", "12"},
+                  {"nic.mtt_cache.replacement", "tree_plru"}},
+                 "nic.mtt_cache.ways", "nic.mtt_cache.replacement");
+}
+
+TEST(ValidationTest, QueuesAndLimits) {
+  expect_refused({{"workload.signal_every", "129"}}, "workload.signal_every", "workload.depth");
+  expect_refused({{"workload.post_batch", "129"}}, "workload.post_batch", "workload.depth");
+  expect_refused({{"workload.inline_max", "221"}}, "workload.inline_max", "nic.max_inline");
+  expect_refused({{"workload.mr_size", "32"}}, "workload.msg_size", "workload.mr_size");
+  expect_refused({{"transport.max_rd_atomic", "17"}}, "transport.max_rd_atomic",
+                 "nic.max_rd_atomic");
+  expect_refused({{"transport.max_dest_rd_atomic", "8"}}, "transport.max_rd_atomic",
+                 "transport.max_dest_rd_atomic");
+  expect_refused({{"nic.wqe_cache", "4"}}, "nic.wqe_prefetch", "nic.wqe_cache");
+  expect_refused({{"nic.rx_buffer", "8KiB"}}, "nic.rx_buffer", "transport.mtu");
+  expect_refused({{"transport.ack_coalesce", "2"}}, "transport.ack_coalesce=2",
+                 "transport.ack_coalesce_time");
+}
+
+TEST(ValidationTest, WorkloadSuitsTheSystem) {
+  expect_refused({{"workload.bidirectional", "true"}}, "workload.bidirectional",
+                 "workload.pattern");
+  expect_refused({{"workload.op", "write_imm"}, {"transport.protocol", "iwarp"}}, "workload.op",
+                 "transport.protocol");
+  expect_refused({{"fabric.hosts", "3"}}, "fabric.hosts", "fabric.topology");
+  EXPECT_NO_THROW(load_from({{"fabric.hosts", "3"}, {"fabric.topology", "single_switch"}}));
+}
+
+}  // namespace
+}  // namespace rnic::config
