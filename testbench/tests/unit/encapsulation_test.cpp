@@ -148,7 +148,7 @@ EncapsulationOptions ipv6() {
 
 // Whole frames whose CRCs were computed by a separate program from the standards' rules, and which
 // tshark dissects without complaint.
-const Vector kVectors[] = {
+const Vector sample_vectors[] = {
     {"send16 v2",
      send_16,
      Protocol::kRoceV2,
@@ -207,7 +207,7 @@ const Vector kVectors[] = {
 };
 
 TEST(Encapsulation, FramesAreTheVectorsByteByByte) {
-  for (const Vector& v : kVectors) {
+  for (const Vector& v : sample_vectors) {
     SCOPED_TRACE(v.name);
     const auto encapsulation = make_encapsulation(v.protocol, v.options);
     Frame frame{};
@@ -226,7 +226,7 @@ TEST(Encapsulation, FramesAreTheVectorsByteByByte) {
 }
 
 TEST(Encapsulation, VectorsAreReadBack) {
-  for (const Vector& v : kVectors) {
+  for (const Vector& v : sample_vectors) {
     SCOPED_TRACE(v.name);
     const auto encapsulation = make_encapsulation(v.protocol, v.options);
     const auto bytes = from_hex(v.bytes);
