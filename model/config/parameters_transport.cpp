@@ -68,15 +68,10 @@ void add_acknowledgement(ParameterTable& table) {
       .in("packets")
       .assumed("IBTA leaves it open; often enough to bound what a loss repeats, rare on the wire")
       .means("a long message asks for an acknowledgement every n packets, always in its last");
-  table.count("transport.ack_coalesce", RNIC_FIELD(transport.ack_coalesce), "1")
-      .range(1, 1024)
-      .in("requests")
-      .assumed("every request that asks is answered: the shortest completion latency")
-      .means("requests that one acknowledgement answers at most");
   table.time("transport.ack_coalesce_time", RNIC_FIELD(transport.ack_coalesce_time), "0ns")
       .range(0, 1e6)
-      .assumed("no effect while transport.ack_coalesce is 1")
-      .means("longest time an acknowledgement is held back for coalescing");
+      .assumed("every request that asks is answered at once: the shortest completion latency")
+      .means("least time between two acknowledgements of a QP; those in between are coalesced");
 }
 
 void add_tcp_flow(ParameterTable& table) {
@@ -111,9 +106,6 @@ void add_tcp_framing(ParameterTable& table) {
   table.flag("tcp.mpa_crc", RNIC_FIELD(tcp.mpa_crc), "true")
       .spec("RFC 5044, 4.4: CRC32c unless both ends agree to leave it out")
       .means("iWARP: CRC32c of each FPDU is computed and checked");
-  table.flag("tcp.mpa_markers", RNIC_FIELD(tcp.mpa_markers), "false")
-      .spec("RFC 5044, 4.3: only if the receiver asks for them, which hardware seldom does")
-      .means("iWARP: a marker every 512 B of the TCP stream");
 }
 
 }  // namespace

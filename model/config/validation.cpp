@@ -65,11 +65,6 @@ void check_transport(const Config& config) {
           config.nic.max_rd_atomic);
   at_most("transport.max_rd_atomic", transport.max_rd_atomic, "transport.max_dest_rd_atomic",
           transport.max_dest_rd_atomic);
-  if (transport.ack_coalesce > 1 && transport.ack_coalesce_time <= kTimeZero) {
-    throw ConfigError(equals("transport.ack_coalesce", transport.ack_coalesce) +
-                      " needs transport.ack_coalesce_time above 0, or the last requests would "
-                      "never be answered");
-  }
   if (transport.protocol == Protocol::kIwarp && config.tcp.window < 2ULL * transport.mtu) {
     throw ConfigError(equals("tcp.window", config.tcp.window) + " must hold two segments of " +
                       mtu);

@@ -72,8 +72,6 @@ TEST(ValidationTest, QueuesAndLimits) {
                  "transport.max_dest_rd_atomic");
   expect_refused({{"nic.wqe_cache", "4"}}, "nic.wqe_prefetch", "nic.wqe_cache");
   expect_refused({{"nic.rx_buffer", "8KiB"}}, "nic.rx_buffer", "transport.mtu");
-  expect_refused({{"transport.ack_coalesce", "2"}}, "transport.ack_coalesce=2",
-                 "transport.ack_coalesce_time");
 }
 
 TEST(ValidationTest, WorkloadSuitsTheSystem) {
