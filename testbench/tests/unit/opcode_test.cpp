@@ -97,10 +97,9 @@ TEST(Opcode, TableAgreesWithTheStandard) {
       EXPECT_EQ(info.only, row.position == 'O');
       std::string headers = row.headers;
       const bool response = row.op >= 0x0D && row.op <= 0x12;
-      if (service.prefix == 0x60)
-        headers = "DETH" + std::string(headers.empty() ? "" : " ") + headers;
+      if (service.prefix == 0x60) headers = "DETH" + (headers.empty() ? headers : " " + headers);
       if (service.prefix == 0xA0 && !response) {
-        headers = "XRCETH" + std::string(headers.empty() ? "" : " ") + headers;
+        headers = "XRCETH" + (headers.empty() ? headers : " " + headers);
       }
       EXPECT_EQ(headers_of(info), headers);
       EXPECT_EQ(info.extension_bytes, bytes_of(headers));
