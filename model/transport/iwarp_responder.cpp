@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
+
+#include "protocol/opcode.h"
+#include "transport/iwarp_segment.h"
+#include "transport/iwarp_transport.h"
+
+namespace rnic::transport {
+
+using protocol::RdmapOpcode;
+using protocol::TerminateLayer;
+
+namespace {
+
+/// Error types and codes of terminate messages (RFC 5040, 4.8; RFC 5041, 8.2).
+constexpr std::uint8_t kRdmapCatastrophic = 0;
+constexpr std::uint8_t kRdmapProtection = 1;
+constexpr std::uint8_t kRdmapOperation = 2;
+constexpr std::uint8_t kDdpUntagged = 2;
+
+constexpr std::uint8_t kAccessRights = 0x02;      // RDMAP protection
+constexpr std::uint8_t kUnexpectedOpcode = 0x06;  // RDMAP operation
+constexpr std::uint8_t kUnspecified = 0xFF;
+
+constexpr std::uint8_t kBadQueue = 0x01;  // DDP untagged
+constexpr std::uint8_t kNoBuffer = 0x02;
+constexpr std::uint8_t kBadMsn = 0x03;
+constexpr std::uint8_t kBadOffset = 0x04;
+constexpr std::uint8_t kTooLong = 0x05;
+
+bool is_send(RdmapOpcode opcode) {
+  return opcode == RdmapOpcode::kSend || opcode == RdmapOpcode::kSendInvalidate ||
+         opcode == RdmapOpcode::kSendSolicited || opcode == RdmapOpcode::kSendSolicitedInvalidate;
+}
+
+bool is_immediate(RdmapOpcode opcode) {
+  return opcode == RdmapOpcode::kImmediate || opcode == RdmapOpcode::kImmediateSolicited;
+}
+
+}  // namespace
+
+void IwarpTransport::describe_response(DdpMessage& message, TxPlan& plan) {
+  ResponseEntry& response = message.response;
+  plan.is_response = true;
+  plan.not_before = response.ready;
+  if (plan.last) {
+    // Once: when the segment is resent, the requester may be done with the trace.
+    plan.trace = response.trace;
+    response.trace = nullptr;
+  }
+  plan.sink_stag = response.sink_stag;
+  if (message.opcode == RdmapOpcode::kAtomicResponse) {
+    plan.swap_or_add = response.original;
+    return;
+  }
+  plan.sink_address = response.sink_address + plan.message_offset;
+  plan.rkey = response.rkey;
+  plan.address = response.address + plan.message_offset;
+  if (plan.length > 0) plan.payload = TxPlan::Payload::kRemote;
+}
+
+DdpMessage IwarpTransport::response_message(const ResponseEntry& response) {
+  DdpMessage message;
+  message.is_response = true;
+  message.response = response;
+  message.msn = response.msn;
+  if (response.kind == ResponseEntry::Kind::kReadResponse) {
+    message.opcode = RdmapOpcode::kReadResponse;
+    message.length = response.length;
+  } else {
+    message.opcode = RdmapOpcode::kAtomicResponse;
+  }
+  return message;
+}
+
+void IwarpTransport::receive(QueuePair& qp, const protocol::Frame& frame, Time now, RxPlan& plan) {
+  plan = RxPlan{};
+  if (qp.connection == nullptr) return;
+  IwarpConnection& c = connection(qp);
+  Segment in;
+  if (c.closed || qp.failed || !decode(frame, in)) return;
+  handle_ack(qp, in, now);
+  if (in.stream_bytes > 0) handle_data(qp, in, now, plan);
+  update_deadline(qp);
+}
+
+void IwarpTransport::handle_data(QueuePair& qp, const Segment& in, Time now, RxPlan& plan) {
+  IwarpConnection& c = connection(qp);
+  switch (c.tcp.classify(in.tcp.sequence)) {
+    case TcpConnection::Arrival::kGap:
+      ++counters_.out_of_sequence;
+      c.tcp.owe_duplicate_ack();
+      return;
+    case TcpConnection::Arrival::kDuplicate:
+      ++counters_.duplicate_request;
+      c.tcp.request_ack();
+      return;
+    case TcpConnection::Arrival::kInOrder:
+      break;
+  }
+  c.arriving_bytes = in.stream_bytes;
+  c.arriving_ulpdu_bytes = in.ulpdu_bytes;
+  c.arriving_ddp_bytes = static_cast<std::uint16_t>(
+      std::min<std::size_t>(c.arriving_ddp.size(), rdmap_header_bytes(in.control.opcode)));
+  std::memcpy(c.arriving_ddp.data(), in.ddp, c.arriving_ddp_bytes);
+  if (in.options.has_timestamps) c.timestamp_recent = in.options.timestamp;
+  plan.opcode = static_cast<std::uint8_t>(in.control.opcode);
+  plan.last = in.control.last;
+  plan.length = in.payload_bytes;
+  if (!in.control.tagged) {
+    handle_untagged(qp, in, now, plan);
+    return;
+  }
+  if (in.control.opcode == RdmapOpcode::kReadResponse) {
+    handle_read_response(qp, in, now, plan);
+    return;
+  }
+  if (in.control.opcode != RdmapOpcode::kWrite) {
+    terminate_stream(qp, TerminateLayer::kRdmap, kRdmapOperation, kUnexpectedOpcode);
+    return;
+  }
+  // Every tagged segment is placed, and therefore checked, on its own.
+  plan.action = RxPlan::Action::kWrite;
+  plan.first = true;
+  plan.rkey = in.stag;
+  plan.address = in.address;
+  plan.message_length = in.payload_bytes;
+}
+
+void IwarpTransport::handle_untagged(QueuePair& qp, const Segment& in, Time now, RxPlan& plan) {
+  const IwarpConnection& c = connection(qp);
+  const RdmapOpcode opcode = in.control.opcode;
+  if (is_tagged(opcode)) {
+    terminate_stream(qp, TerminateLayer::kRdmap, kRdmapOperation, kUnexpectedOpcode);
+    return;
+  }
+  if (in.queue != queue_of(opcode)) {
+    terminate_stream(qp, TerminateLayer::kDdp, kDdpUntagged, kBadQueue);
+    return;
+  }
+  if (opcode == RdmapOpcode::kTerminate) {
+    handle_terminate(qp, in, now);
+    return;
+  }
+  if (in.msn != c.expected_msn[in.queue]) {
+    terminate_stream(qp, TerminateLayer::kDdp, kDdpUntagged, kBadMsn);
+    return;
+  }
+  if (in.offset != (is_send(opcode) ? c.expected_offset : 0)) {
+    terminate_stream(qp, TerminateLayer::kDdp, kDdpUntagged, kBadOffset);
+    return;
+  }
+  if (is_send(opcode) || is_immediate(opcode)) {
+    fill_send(qp, in, plan);
+  } else if (opcode == RdmapOpcode::kAtomicResponse) {
+    handle_atomic_response(qp, in, now, plan);
+  } else {
+    fill_read_request(qp, in, plan);
+  }
+}
+
+void IwarpTransport::fill_send(QueuePair& qp, const Segment& in, RxPlan& plan) {
+  const RdmapOpcode opcode = in.control.opcode;
+  plan.first = in.offset == 0;
+  plan.message_offset = in.offset;
+  plan.solicited = opcode == RdmapOpcode::kSendSolicited ||
+                   opcode == RdmapOpcode::kSendSolicitedInvalidate ||
+                   opcode == RdmapOpcode::kImmediateSolicited;
+  if (!is_immediate(opcode)) {
+    plan.action = RxPlan::Action::kSend;
+    plan.imm = in.invalidate_stag;
+    return;
+  }
+  if (connection(qp).expected_offset != 0) {  // inside a SEND
+    terminate_stream(qp, TerminateLayer::kDdp, kDdpUntagged, kBadOffset);
+    return;
+  }
+  // To the NIC the end of a WRITE that brings nothing more than the immediate.
+  plan.action = RxPlan::Action::kWrite;
+  plan.has_imm = true;
+  plan.imm = protocol::RdmapImmediate::decode(in.rdmap).imm;
+}
+
+void IwarpTransport::fill_read_request(QueuePair& qp, const Segment& in, RxPlan& plan) {
+  if (qp.reads_in_service >= qp.max_dest_rd_atomic) {
+    terminate_stream(qp, TerminateLayer::kDdp, kDdpUntagged, kNoBuffer);
+    return;
+  }
+  plan.first = plan.last = true;
+  if (in.control.opcode == RdmapOpcode::kReadRequest) {
+    const auto request = protocol::RdmapReadRequest::decode(in.rdmap);
+    plan.action = RxPlan::Action::kReadRequest;
+    plan.rkey = request.source_stag;
+    plan.address = request.source_offset;
+    plan.message_length = request.length;
+    plan.sink_stag = request.sink_stag;
+    plan.sink_address = request.sink_offset;
+    return;
+  }
+  const auto request = protocol::RdmapAtomicRequest::decode(in.rdmap);
+  plan.action = RxPlan::Action::kAtomicRequest;
+  // The NIC's atomic unit knows the two operations by their BTH opcodes.
+  plan.opcode =
+      static_cast<std::uint8_t>(request.operation == protocol::RdmapAtomicRequest::kCompareSwap
+                                    ? protocol::BthOpcode::kCompareSwap
+                                    : protocol::BthOpcode::kFetchAdd);
+  plan.rkey = request.stag;
+  plan.address = request.offset;
+  plan.swap_or_add = request.swap_or_add;
+  plan.compare = request.compare;
+  plan.sink_stag = request.request_id;
+}
+
+void IwarpTransport::accept(QueuePair& qp, const RxPlan& plan, Time now,
+                            stats::MessageTrace* trace) {
+  IwarpConnection& c = connection(qp);
+  c.tcp.accept(c.arriving_bytes, now);
+  c.arriving_bytes = 0;
+  switch (plan.action) {
+    case RxPlan::Action::kReadRequest:
+    case RxPlan::Action::kAtomicRequest: {
+      const bool read = plan.action == RxPlan::Action::kReadRequest;
+      ++(read ? counters_.rx_read_requests : counters_.rx_atomic_requests);
+      ResponseEntry response;
+      response.kind =
+          read ? ResponseEntry::Kind::kReadResponse : ResponseEntry::Kind::kAtomicResponse;
+      response.msn = read ? c.expected_msn[protocol::kDdpQueueReadRequest]
+                          : c.next_msn[protocol::kDdpQueueAtomicResponse]++;
+      ++c.expected_msn[protocol::kDdpQueueReadRequest];
+      response.rkey = plan.rkey;
+      response.address = plan.address;
+      response.length = plan.message_length;
+      response.sink_stag = plan.sink_stag;
+      response.sink_address = plan.sink_address;
+      response.original = plan.original;
+      response.ready = now;
+      response.trace = trace;
+      qp.responses.push_back(response);
+      ++qp.reads_in_service;
+      break;
+    }
+    case RxPlan::Action::kSend:
+      c.expected_offset = plan.last ? 0 : c.expected_offset + plan.length;
+      if (plan.last) {
+        ++c.expected_msn[protocol::kDdpQueueSend];
+        ++counters_.rx_send_requests;
+      }
+      break;
+    case RxPlan::Action::kWrite:
+      if (plan.has_imm) {
+        ++c.expected_msn[protocol::kDdpQueueSend];
+      } else if (plan.last) {
+        ++counters_.rx_write_requests;
+      }
+      break;
+    default:
+      break;
+  }
+  update_deadline(qp);
+}
+
+/// Queues the terminate message for the segment that arrived last.
+void IwarpTransport::terminate_stream(QueuePair& qp, TerminateLayer layer, std::uint8_t error_type,
+                                      std::uint8_t error_code) {
+  IwarpConnection& c = connection(qp);
+  const bool has_headers = layer == TerminateLayer::kDdp || error_type != kRdmapCatastrophic;
+  protocol::RdmapTerminate terminate;
+  terminate.layer = layer;
+  terminate.error_type = error_type;
+  terminate.error_code = error_code;
+  terminate.has_length = terminate.has_ddp_header = has_headers;
+  terminate.has_read_header =
+      has_headers &&
+      c.arriving_ddp_bytes == protocol::DdpUntagged::kBytes + protocol::RdmapReadRequest::kBytes;
+  terminate.encode(c.terminate.data());
+  std::uint32_t at = protocol::RdmapTerminate::kBytes;
+  if (has_headers) {
+    protocol::store_be16(c.terminate.data() + at, c.arriving_ulpdu_bytes);
+    at += 2;
+    const auto control = protocol::DdpControl::decode(c.arriving_ddp.data());
+    const std::uint32_t ddp = terminate.has_read_header ? c.arriving_ddp_bytes
+                              : control.tagged          ? protocol::DdpTagged::kBytes
+                                                        : protocol::DdpUntagged::kBytes;
+    std::memcpy(c.terminate.data() + at, c.arriving_ddp.data(), ddp);
+    at += ddp;
+  }
+  c.terminate_bytes = static_cast<std::uint16_t>(at);
+  c.terminate_pending = true;
+  qp.failed = true;  // the NIC moves the QP to ERR once the message is on its way
+  update_deadline(qp);
+}
+
+void IwarpTransport::refuse(QueuePair& qp, const RxPlan& plan, Refusal why, Time /*now*/) {
+  IwarpConnection& c = connection(qp);
+  c.arriving_bytes = 0;
+  switch (why) {
+    case Refusal::kReceiverNotReady:
+      terminate_stream(qp, TerminateLayer::kDdp, kDdpUntagged, kNoBuffer);
+      return;
+    case Refusal::kInvalidRequest:
+      // Of a SEND: longer than its RECV. Of the others: an operation the QP does not allow.
+      if (plan.action == RxPlan::Action::kSend) {
+        terminate_stream(qp, TerminateLayer::kDdp, kDdpUntagged, kTooLong);
+      } else {
+        terminate_stream(qp, TerminateLayer::kRdmap, kRdmapProtection, kAccessRights);
+      }
+      return;
+    case Refusal::kRemoteAccess:
+      ++counters_.resp_remote_access_errors;
+      terminate_stream(qp, TerminateLayer::kRdmap, kRdmapProtection, kUnspecified);
+      return;
+    case Refusal::kOperational:
+      terminate_stream(qp, TerminateLayer::kRdmap, kRdmapOperation, kUnspecified);
+      return;
+  }
+}
+
+void IwarpTransport::refuse_response(QueuePair& qp, const TxPlan& plan, Time /*now*/) {
+  IwarpConnection& c = connection(qp);
+  ++counters_.resp_remote_access_errors;
+  qp.responses.clear();
+  // The terminate message takes the place in the stream of the segment that never left.
+  c.tcp.abandon(plan.stream);
+  protocol::DdpUntagged ddp;
+  ddp.control = {false, true, 1, 1, RdmapOpcode::kReadRequest};
+  ddp.queue = protocol::kDdpQueueReadRequest;
+  ddp.msn = plan.msn;
+  ddp.encode(c.arriving_ddp.data());
+  protocol::RdmapReadRequest{plan.sink_stag, plan.sink_address - plan.message_offset,
+                             plan.message_length, plan.rkey, plan.address - plan.message_offset}
+      .encode(c.arriving_ddp.data() + protocol::DdpUntagged::kBytes);
+  c.arriving_ddp_bytes = rdmap_header_bytes(RdmapOpcode::kReadRequest);
+  c.arriving_ulpdu_bytes = c.arriving_ddp_bytes;
+  terminate_stream(qp, TerminateLayer::kRdmap, kRdmapProtection, kUnspecified);
+}
+
+}  // namespace rnic::transport

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "protocol/mpa.h"
+#include "transport/iwarp_segment.h"
+#include "transport/iwarp_transport.h"
+
+namespace rnic::transport {
+
+using protocol::fpdu_bytes;
+using protocol::RdmapOpcode;
+
+namespace {
+
+/// Unit of the timestamp option's clock; RFC 7323 leaves it open.
+constexpr Time kTimestampTick = microseconds(1);
+
+}  // namespace
+
+std::uint32_t IwarpTransport::capacity(RdmapOpcode opcode) const {
+  return mulpdu_ - rdmap_header_bytes(opcode);
+}
+
+std::uint32_t IwarpTransport::segment_payload(const DdpMessage& message,
+                                              std::uint32_t offset) const {
+  return std::min(capacity(message.opcode), message.length - offset);
+}
+
+std::uint32_t IwarpTransport::segment_bytes(const DdpMessage& message, std::uint32_t offset) const {
+  return fpdu_bytes(rdmap_header_bytes(message.opcode) + segment_payload(message, offset));
+}
+
+std::uint32_t IwarpTransport::first_segment_bytes(const ResponseEntry& response) const {
+  if (response.kind == ResponseEntry::Kind::kAtomicResponse) {
+    return fpdu_bytes(rdmap_header_bytes(RdmapOpcode::kAtomicResponse));
+  }
+  const std::uint32_t payload = std::min(capacity(RdmapOpcode::kReadResponse), response.length);
+  return fpdu_bytes(rdmap_header_bytes(RdmapOpcode::kReadResponse) + payload);
+}
+
+/// Puts a message at the end of the stream.
+DdpMessage& IwarpTransport::append(IwarpConnection& c, const DdpMessage& message) const {
+  const std::uint32_t per_segment = capacity(message.opcode);
+  const std::uint32_t before_last = message.length == 0 ? 0 : (message.length - 1) / per_segment;
+  DdpMessage& added = c.messages.push_back(message);
+  added.start = c.stream_end;
+  added.end = added.start + std::uint64_t{before_last} * fpdu_bytes(mulpdu_) +
+              segment_bytes(message, before_last * per_segment);
+  c.stream_end = added.end;
+  return added;
+}
+
+/// The next segment of the message at the cursor; false when the window has no room for it, or its
+/// work request has failed.
+bool IwarpTransport::plan_segment(QueuePair& qp, Time now, TxPlan& plan) {
+  IwarpConnection& c = connection(qp);
+  DdpMessage& message = c.messages[c.cursor];
+  const std::uint32_t bytes = segment_bytes(message, c.cursor_offset);
+  if (!c.tcp.can_send(bytes)) return false;
+  const SendEntry* entry = nullptr;
+  if (!message.is_response) {
+    entry = qp.entry(message.entry_number);
+    if (entry == nullptr || entry->status != protocol::WcStatus::kSuccess) return false;
+  }
+  plan = TxPlan{};
+  plan.opcode = static_cast<std::uint8_t>(message.opcode);
+  plan.msn = message.msn;
+  plan.message_offset = c.cursor_offset;
+  plan.message_length = message.length;
+  plan.length = segment_payload(message, c.cursor_offset);
+  plan.last = c.cursor_offset + plan.length == message.length;
+  plan.retransmission = c.tcp.retransmitting();
+  if (plan.retransmission) {
+    ++counters_.retransmitted_packets;
+    ++counters_.tcp_retransmitted_segments;
+  }
+  if (message.is_response) {
+    describe_response(message, plan);
+  } else {
+    plan.entry_number = message.entry_number;
+    describe_request(*entry, message, plan);
+  }
+  c.cursor_offset += plan.length;
+  if (plan.last) {
+    c.cursor_offset = 0;
+    ++c.cursor;
+    if (message.ends_entry && qp.tx_number == message.entry_number) ++qp.tx_number;
+    if (message.opcode == RdmapOpcode::kReadResponse && !plan.retransmission) {
+      --qp.reads_in_service;
+    }
+  }
+  fill_tcp(c, now, false, plan);
+  c.tcp.send(bytes, now);
+  update_deadline(qp);
+  return true;
+}
+
+void IwarpTransport::fill_tcp(IwarpConnection& c, Time now, bool bare, TxPlan& plan) const {
+  plan.stream = c.tcp.send_next();
+  plan.stream_ack = c.tcp.take_ack(bare);
+  plan.stream_window = static_cast<std::uint32_t>(c.tcp.receive_window());
+  if (config_.timestamps) {
+    plan.timestamp = static_cast<std::uint32_t>(now / kTimestampTick);
+    plan.timestamp_echo = c.timestamp_recent;
+  }
+}
+
+void IwarpTransport::plan_ack(QueuePair& qp, Time now, TxPlan& plan) {
+  IwarpConnection& c = connection(qp);
+  plan = TxPlan{};
+  plan.is_response = true;
+  plan.frame_class = protocol::FrameClass::kAck;
+  plan.last = true;
+  fill_tcp(c, now, true, plan);
+  ++counters_.acks_sent;
+  if (qp.failed) c.closed = true;  // it answered a terminate message
+  update_deadline(qp);
+}
+
+void IwarpTransport::plan_terminate(QueuePair& qp, Time now, TxPlan& plan) {
+  IwarpConnection& c = connection(qp);
+  plan = TxPlan{};
+  plan.is_response = true;
+  plan.frame_class = protocol::FrameClass::kConnection;
+  plan.opcode = static_cast<std::uint8_t>(RdmapOpcode::kTerminate);
+  plan.msn = 1;
+  plan.last = true;
+  fill_tcp(c, now, false, plan);
+  c.terminate_pending = false;
+  c.closed = true;
+  update_deadline(qp);
+}
+
+bool IwarpTransport::response_due(const QueuePair& qp) const {
+  const IwarpConnection* c = connection_of(qp);
+  if (c == nullptr || c->closed || !qp.can_receive()) return false;
+  if (c->terminate_pending || c->tcp.ack_due()) return true;
+  if (qp.state == protocol::QpState::kRtr) return false;  // may answer but not send data
+  if (c->mid_message()) {
+    const DdpMessage& message = c->messages[c->cursor];
+    return (message.is_response || c->tcp.retransmitting()) &&
+           c->tcp.can_send(segment_bytes(message, c->cursor_offset));
+  }
+  return !qp.responses.empty() && c->tcp.can_send(first_segment_bytes(qp.responses.front()));
+}
+
+bool IwarpTransport::plan_response(QueuePair& qp, Time now, TxPlan& plan) {
+  if (!response_due(qp)) return false;
+  IwarpConnection& c = connection(qp);
+  if (c.terminate_pending) {
+    plan_terminate(qp, now, plan);
+    return true;
+  }
+  if (c.tcp.duplicate_ack_owed() || qp.failed) {
+    plan_ack(qp, now, plan);
+    return true;
+  }
+  if (!c.mid_message() && !qp.responses.empty() && qp.state != protocol::QpState::kRtr) {
+    const ResponseEntry& response = qp.responses.front();
+    if (c.tcp.can_send(first_segment_bytes(response))) {
+      append(c, response_message(response));
+      qp.responses.pop_front();
+    }
+  }
+  if (c.mid_message() && plan_segment(qp, now, plan)) return true;
+  if (!c.tcp.ack_due()) return false;
+  plan_ack(qp, now, plan);
+  return true;
+}
+
+/// Puts the cursor where TCP wants to send from, after it went back or was acknowledged past it.
+void IwarpTransport::seek(IwarpConnection& c) const {
+  c.cursor = 0;
+  c.cursor_offset = 0;
+  const std::uint64_t at = c.tcp.send_next();
+  while (c.mid_message() && c.messages[c.cursor].end <= at) ++c.cursor;
+  if (!c.mid_message() || at <= c.messages[c.cursor].start) return;
+  const DdpMessage& message = c.messages[c.cursor];
+  const auto segment = static_cast<std::uint32_t>((at - message.start) / fpdu_bytes(mulpdu_));
+  c.cursor_offset = segment * capacity(message.opcode);
+}
+
+/// Forgets messages that have arrived, and finishes the WRITEs and SENDs among them.
+void IwarpTransport::release_acknowledged(QueuePair& qp, bool cursor_moved) {
+  IwarpConnection& c = connection(qp);
+  while (!c.messages.empty() && c.messages.front().end <= c.tcp.send_unacknowledged()) {
+    const DdpMessage& message = c.messages.front();
+    SendEntry* entry = message.ends_entry ? qp.entry(message.entry_number) : nullptr;
+    if (entry != nullptr && !entry->wqe.is_read() && !entry->wqe.is_atomic()) {
+      entry->finished = true;
+    }
+    c.messages.pop_front();
+    if (c.cursor > 0) {
+      --c.cursor;
+    } else {
+      c.cursor_offset = 0;
+    }
+  }
+  if (cursor_moved) seek(c);
+}
+
+}  // namespace rnic::transport

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/iwarp_transport.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "base/error.h"
+#include "protocol/mpa.h"
+#include "protocol/tcp_header.h"
+
+namespace rnic::transport {
+namespace {
+
+constexpr std::uint32_t kIpv4Bytes = protocol::Ipv4Header::kBytes;
+constexpr std::uint32_t kIpv6Bytes = protocol::Ipv6Header::kBytes;
+constexpr std::uint8_t kMaxWindowScale = 14;  // RFC 7323, 2.3
+
+/// Ports are 0x8000 and 15 bits of the queue pair number.
+constexpr std::uint32_t kPortBase = 0x8000;
+constexpr std::uint32_t kPortBits = 15;
+constexpr std::uint32_t kPortMask = (1U << kPortBits) - 1;
+/// Odd: spreads the high bits of a number over the ports without collisions.
+constexpr std::uint32_t kPortSpread = 0x2F0B;
+
+std::uint16_t port_number(std::uint32_t n) {
+  return static_cast<std::uint16_t>(kPortBase | (n & kPortMask));
+}
+
+}  // namespace
+
+IwarpTransport::IwarpTransport(const config::TcpConfig& tcp,
+                               const config::TransportConfig& transport,
+                               const Encapsulation& encapsulation, const PortIdentity& identity)
+    : config_(tcp), encapsulation_(encapsulation), identity_(identity) {
+  if (tcp.mpa_markers) throw ConfigError("tcp.mpa_markers=true is not supported (valid: false)");
+  ipv6_ = encapsulation.outer_bytes() >= protocol::EthernetHeader::kBytes + kIpv6Bytes;
+  tcp_header_bytes_ =
+      protocol::TcpHeader::kBytes + (tcp.timestamps ? protocol::TcpOptions::kTimestampBytes : 0);
+  const std::uint32_t headers = (ipv6_ ? kIpv6Bytes : kIpv4Bytes) + tcp_header_bytes_;
+  const std::uint32_t emss = transport.mtu - headers;
+  mulpdu_ = protocol::mulpdu(emss, false);
+  if (transport.mtu < headers + protocol::fpdu_bytes(mulpdu_)) {
+    throw ConfigError("transport.mtu=" + std::to_string(transport.mtu) +
+                      " is too small for one FPDU of iWARP");
+  }
+  constexpr std::uint64_t kMaxField = 0xFFFF;
+  while ((tcp.window >> window_scale_) > kMaxField && window_scale_ < kMaxWindowScale) {
+    ++window_scale_;
+  }
+  tcp_.mss = emss;
+  tcp_.initial_cwnd = tcp.initial_cwnd;
+  // What the scaled field can say.
+  tcp_.window = std::min(tcp.window >> window_scale_, kMaxField) << window_scale_;
+  tcp_.delayed_ack = tcp.delayed_ack;
+  tcp_.delayed_ack_time = tcp.delayed_ack_time;
+  tcp_.min_rto = tcp.min_rto;
+}
+
+std::uint32_t IwarpTransport::first_sequence(std::uint32_t psn) {
+  return psn + 1 + protocol::MpaConnect::kBytes;  // SYN, MPA request or reply frame
+}
+
+std::uint64_t IwarpTransport::address_key(std::uint32_t ipv4, const protocol::Gid& gid) const {
+  return ipv6_ ? protocol::load_be64(gid.data() + 8) : ipv4;
+}
+
+void IwarpTransport::choose_ports(const QueuePair& qp, IwarpConnection& c) const {
+  const std::uint64_t here = address_key(identity_.ipv4, identity_.gid);
+  const std::uint64_t there = address_key(qp.av.destination_ipv4, qp.av.destination_gid);
+  // Both ends must come to the same two numbers. The end with the lower address uses its own
+  // number; the other mixes in what does not fit the lower end's port, so that more than 2^15
+  // queue pairs between two hosts still have different pairs of ports.
+  const bool lower = std::tie(here, qp.qpn) <= std::tie(there, qp.dest_qpn);
+  const std::uint32_t low_qpn = lower ? qp.qpn : qp.dest_qpn;
+  const std::uint32_t high_qpn = lower ? qp.dest_qpn : qp.qpn;
+  const std::uint16_t low_port = port_number(low_qpn);
+  const std::uint16_t high_port = port_number(high_qpn + (low_qpn >> kPortBits) * kPortSpread);
+  c.local_port = lower ? low_port : high_port;
+  c.peer_port = lower ? high_port : low_port;
+}
+
+void IwarpTransport::connect(QueuePair& qp) {
+  auto c = std::make_unique<IwarpConnection>(tcp_);
+  choose_ports(qp, *c);
+  c->tcp.open_receive(first_sequence(qp.expected_psn));
+  c->next_msn.fill(1);
+  c->expected_msn.fill(1);
+  connections_.insert(
+      {address_key(qp.av.destination_ipv4, qp.av.destination_gid), c->peer_port, c->local_port},
+      qp.qpn);
+  qp.connection = std::move(c);
+  qp.responses.clear();
+  qp.reads_in_service = 0;
+  qp.retry_deadline = kTimeNever;
+}
+
+void IwarpTransport::start_sending(QueuePair& qp) {
+  IwarpConnection& c = connection(qp);
+  c.tcp.open_send(first_sequence(qp.next_psn));
+  c.stream_end = c.tcp.send_next();
+  qp.retries_left = qp.retry_count;
+}
+
+void IwarpTransport::update_deadline(QueuePair& qp) {
+  const IwarpConnection& c = connection(qp);
+  qp.retry_deadline = qp.can_receive() && !c.closed ? c.tcp.next_deadline() : kTimeNever;
+}
+
+bool IwarpTransport::timeout(QueuePair& qp, Time now) {
+  if (qp.connection == nullptr) return true;
+  IwarpConnection& c = connection(qp);
+  bool alive = true;
+  if (c.tcp.ack_deadline() <= now) c.tcp.request_ack();
+  if (c.tcp.rto_deadline() <= now) {
+    ++counters_.local_ack_timeout_err;
+    if (c.tcp.timeouts() < qp.retry_count) {
+      c.tcp.on_timeout(now);
+      seek(c);
+    } else {
+      c.tcp.stop_timer();
+      alive = fail(qp, nullptr, protocol::WcStatus::kRetryExceededError);
+    }
+  }
+  update_deadline(qp);
+  return alive;
+}
+
+}  // namespace rnic::transport

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "config/config.h"
+#include "transport/encapsulation.h"
+#include "transport/iwarp_connection.h"
+#include "transport/tcp/connection_table.h"
+#include "transport/transport.h"
+
+namespace rnic::transport {
+
+/// RDMA over TCP: RDMAP (RFC 5040, RFC 7306) in DDP (RFC 5041) in MPA (RFC 5044) in one TCP
+/// connection a queue pair. `iwarp_stream.cpp` turns messages into segments,
+/// `iwarp_requester.cpp` and `iwarp_responder.cpp` hold the two halves, `iwarp_headers.cpp` the
+/// bytes.
+///
+/// - Every TCP segment carries exactly one FPDU. Requests and responses of a queue pair share one
+///   stream and are never interleaved inside a message: plan_request() and plan_response() both
+///   continue the message that is under way, and start one of their own kind otherwise.
+/// - Connection set-up is not simulated: connect() and start_sending() enter ESTABLISHED as if
+///   SYN (sequence number `sq_psn`, the peer's `rq_psn`) and the 20-byte MPA start-up frames had
+///   been exchanged; see first_sequence(). Nor is tear-down (FIN, RST).
+/// - A WRITE or SEND completes when TCP has acknowledged its last byte, which this end does once
+///   the data is placed. The peer answers what it cannot execute with a terminate message, after
+///   which both ends are in error; a terminate message that is lost is not resent (the requester
+///   then runs into its retransmission limit, `retry_count` timeouts in a row).
+/// - SEND with immediate does not exist (RFC 7306 has no such message): it completes with a local
+///   operation error, as does a READ of more than one scatter element. WRITE with immediate is an
+///   RDMA Write and an Immediate Data message; its receive completion counts no bytes.
+/// - Markers are not supported: ConfigError.
+class IwarpTransport : public Transport {
+ public:
+  IwarpTransport(const config::TcpConfig& tcp, const config::TransportConfig& transport,
+                 const Encapsulation& encapsulation, const PortIdentity& identity);
+
+  void connect(QueuePair& qp) override;
+  void start_sending(QueuePair& qp) override;
+  PlanStatus plan_request(QueuePair& qp, Time now, TxPlan& plan) override;
+  bool plan_response(QueuePair& qp, Time now, TxPlan& plan) override;
+  bool response_due(const QueuePair& qp) const override;
+  void build(const QueuePair& qp, const TxPlan& plan, protocol::Frame& frame) const override;
+  std::uint32_t destination(const protocol::Frame& frame) override;
+  void receive(QueuePair& qp, const protocol::Frame& frame, Time now, RxPlan& plan) override;
+  void accept(QueuePair& qp, const RxPlan& plan, Time now, stats::MessageTrace* trace) override;
+  void refuse(QueuePair& qp, const RxPlan& plan, Refusal why, Time now) override;
+  void refuse_response(QueuePair& qp, const TxPlan& plan, Time now) override;
+  bool timeout(QueuePair& qp, Time now) override;
+
+  /// Largest ULPDU of a segment: IP MTU less IP and TCP headers, options and MPA framing.
+  std::uint32_t mulpdu() const { return mulpdu_; }
+  /// TCP sequence number of the first FPDU's first byte on a side whose SYN had `psn`.
+  static std::uint32_t first_sequence(std::uint32_t psn);
+  /// State of a connected queue pair; null before connect().
+  static const IwarpConnection* connection_of(const QueuePair& qp) {
+    return static_cast<const IwarpConnection*>(qp.connection.get());
+  }
+
+ private:
+  struct Segment;  ///< an arriving segment, decoded
+
+  static IwarpConnection& connection(QueuePair& qp) {
+    return static_cast<IwarpConnection&>(*qp.connection);
+  }
+  static void update_deadline(QueuePair& qp);
+  std::uint64_t address_key(std::uint32_t ipv4, const protocol::Gid& gid) const;
+  void choose_ports(const QueuePair& qp, IwarpConnection& c) const;
+
+  // Stream.
+  std::uint32_t capacity(protocol::RdmapOpcode opcode) const;
+  std::uint32_t segment_payload(const DdpMessage& message, std::uint32_t offset) const;
+  std::uint32_t segment_bytes(const DdpMessage& message, std::uint32_t offset) const;
+  std::uint32_t first_segment_bytes(const ResponseEntry& response) const;
+  std::uint32_t first_segment_bytes(const protocol::SendWqe& wqe) const;
+  DdpMessage& append(IwarpConnection& c, const DdpMessage& message) const;
+  bool plan_segment(QueuePair& qp, Time now, TxPlan& plan);
+  void plan_ack(QueuePair& qp, Time now, TxPlan& plan);
+  void plan_terminate(QueuePair& qp, Time now, TxPlan& plan);
+  void fill_tcp(IwarpConnection& c, Time now, bool bare, TxPlan& plan) const;
+  void seek(IwarpConnection& c) const;
+  void release_acknowledged(QueuePair& qp, bool cursor_moved);
+
+  // Requester.
+  static bool executable(const protocol::SendWqe& wqe);
+  static bool may_issue(const QueuePair& qp, const SendEntry& entry);
+  void issue(QueuePair& qp, SendEntry& entry) const;
+  static void describe_request(const SendEntry& entry, const DdpMessage& message, TxPlan& plan);
+  void handle_ack(QueuePair& qp, const Segment& in, Time now);
+  void handle_read_response(QueuePair& qp, const Segment& in, Time now, RxPlan& plan);
+  void handle_atomic_response(QueuePair& qp, const Segment& in, Time now, RxPlan& plan);
+  void handle_terminate(QueuePair& qp, const Segment& in, Time now);
+  static SendEntry* offender(QueuePair& qp, const Segment& in,
+                             const protocol::RdmapTerminate& terminate);
+  static bool fail(QueuePair& qp, SendEntry* entry, protocol::WcStatus status);
+
+  // Responder.
+  static void describe_response(DdpMessage& message, TxPlan& plan);
+  static DdpMessage response_message(const ResponseEntry& response);
+  void handle_data(QueuePair& qp, const Segment& in, Time now, RxPlan& plan);
+  void handle_untagged(QueuePair& qp, const Segment& in, Time now, RxPlan& plan);
+  void fill_send(QueuePair& qp, const Segment& in, RxPlan& plan);
+  void fill_read_request(QueuePair& qp, const Segment& in, RxPlan& plan);
+  void terminate_stream(QueuePair& qp, protocol::TerminateLayer layer, std::uint8_t error_type,
+                        std::uint8_t error_code);
+
+  bool decode(const protocol::Frame& frame, Segment& in) const;
+
+  config::TcpConfig config_;
+  const Encapsulation& encapsulation_;
+  const PortIdentity& identity_;
+  TcpParameters tcp_;
+  std::uint32_t tcp_header_bytes_;
+  bool ipv6_;
+  std::uint8_t window_scale_ = 0;
+  std::uint32_t mulpdu_;
+  ConnectionTable connections_;
+};
+
+}  // namespace rnic::transport

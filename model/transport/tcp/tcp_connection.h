@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/time.h"
+
+namespace rnic::transport {
+
+/// What an established connection needs to know about its two ends.
+struct TcpParameters {
+  std::uint32_t mss = 1460;         ///< EMSS: payload bytes of a full segment, options deducted
+  std::uint32_t initial_cwnd = 10;  ///< segments (RFC 6928)
+  std::uint64_t window = 1U << 20;  ///< receive window, bytes
+  std::uint32_t delayed_ack = 2;    ///< segments that one ACK covers at most
+  Time delayed_ack_time = microseconds(100);
+  Time min_rto = microseconds(10'000);
+};
+
+/// Both directions of an established TCP connection (RFC 9293) as pure logic: sliding window,
+/// cumulative and delayed acknowledgement, slow start and congestion avoidance (RFC 5681), RTT
+/// estimate and retransmission timeout (RFC 6298), fast retransmit (RFC 5681, RFC 6582).
+///
+/// The receiver keeps nothing that arrives out of order, so both kinds of retransmission go back to
+/// the first unacknowledged byte: after three duplicate ACKs with half the flight as window, at
+/// most once for each `recover` point unless the resent segment is lost again. (NewReno's window
+/// inflation would clock out segments that such a receiver drops.)
+///
+/// Sequences are 64-bit inside; the wire has their low 32 bits. What the bytes are is the caller's
+/// business: it asks can_send(), takes stream with send(), and resends from send_next() whenever
+/// that has gone back.
+class TcpConnection {
+ public:
+  enum class AckEvent : std::uint8_t {
+    kNone,            ///< old, a duplicate below the threshold, or for bytes never sent
+    kAdvanced,        ///< send_unacknowledged() moved
+    kFastRetransmit,  ///< send_next() went back
+  };
+  enum class Arrival : std::uint8_t { kInOrder, kDuplicate, kGap };
+
+  static constexpr std::uint32_t kDuplicateAckThreshold = 3;
+  static constexpr Time kMaxRto = microseconds(60'000'000);  ///< RFC 6298, 2.5: at least 60 s
+
+  TcpConnection() : TcpConnection(TcpParameters{}) {}
+  explicit TcpConnection(const TcpParameters& parameters);
+
+  /// Puts the receiving half into ESTABLISHED: the peer's next byte is `sequence`.
+  void open_receive(std::uint32_t sequence);
+  /// Puts the sending half into ESTABLISHED: its next byte is `sequence`. The peer's window is
+  /// taken to be as large as this end's own until its first segment tells.
+  void open_send(std::uint32_t sequence);
+
+  // Sender.
+
+  /// A segment of `bytes` fits the congestion window and the peer's window now.
+  bool can_send(std::uint32_t bytes) const {
+    return send_next_ + bytes - send_una_ <= std::min(cwnd_, peer_window_);
+  }
+  /// Takes the next `bytes` of the stream; returns the sequence of the first.
+  std::uint64_t send(std::uint32_t bytes, Time now);
+  /// The next segment was sent before.
+  bool retransmitting() const { return send_next_ < send_max_; }
+  /// `window` in bytes (scaled); `bare`: the segment carried no data.
+  AckEvent on_ack(std::uint32_t acknowledgement, std::uint64_t window, bool bare, Time now);
+  /// The retransmission timer ran out: back to the first unacknowledged byte.
+  void on_timeout(Time now);
+  /// Takes back what was taken from `sequence` on: it never left and never will.
+  void abandon(std::uint64_t sequence) {
+    send_next_ = send_max_ = std::max(sequence, send_una_);
+    timing_ = false;
+  }
+  /// Stops the retransmission timer: the connection is given up.
+  void stop_timer() { rto_deadline_ = kTimeNever; }
+
+  std::uint64_t send_unacknowledged() const { return send_una_; }
+  std::uint64_t send_next() const { return send_next_; }
+  std::uint64_t send_max() const { return send_max_; }
+  std::uint64_t congestion_window() const { return cwnd_; }
+  std::uint64_t slow_start_threshold() const { return ssthresh_; }
+  std::uint64_t peer_window() const { return peer_window_; }
+  std::uint32_t timeouts() const { return timeouts_; }  ///< in a row, without progress
+  Time rto() const { return rto_; }
+  Time smoothed_rtt() const { return srtt_; }
+  Time rto_deadline() const { return rto_deadline_; }  ///< kTimeNever: not running
+
+  // Receiver.
+
+  Arrival classify(std::uint32_t sequence) const;
+  /// Takes an in-order segment of `bytes`; every `delayed_ack`-th makes an ACK due at once.
+  void accept(std::uint32_t bytes, Time now);
+  /// An ACK shall leave soon, with data or without (duplicate segment, end of the delay).
+  void request_ack() {
+    ack_now_ = true;
+    ack_deadline_ = kTimeNever;
+  }
+  /// An ACK without data shall leave for a segment behind a gap: only such ones count as
+  /// duplicates.
+  void owe_duplicate_ack() { ++duplicates_owed_; }
+  bool ack_due() const { return ack_now_ || duplicates_owed_ > 0; }
+  bool duplicate_ack_owed() const { return duplicates_owed_ > 0; }
+  /// The acknowledgement number for a segment that leaves now; settles what it acknowledges.
+  std::uint64_t take_ack(bool bare);
+  Time ack_deadline() const { return ack_deadline_; }  ///< of a delayed ACK; kTimeNever: none
+
+  std::uint64_t receive_next() const { return receive_next_; }
+  std::uint64_t receive_window() const { return parameters_.window; }
+
+  Time next_deadline() const { return std::min(rto_deadline_, ack_deadline_); }
+
+ private:
+  std::uint64_t flight() const { return send_next_ - send_una_; }
+  void go_back();
+  void halve();
+  void grow(std::uint64_t acknowledged);
+  void sample_rtt(Time rtt);
+
+  TcpParameters parameters_;
+
+  std::uint64_t send_una_ = 0;
+  std::uint64_t send_next_ = 0;
+  std::uint64_t send_max_ = 0;
+  std::uint64_t cwnd_ = 0;
+  std::uint64_t ssthresh_ = 0;
+  std::uint64_t peer_window_ = 0;
+  std::uint64_t acked_in_avoidance_ = 0;  ///< bytes since cwnd last grew by a segment
+  std::uint64_t recover_ = 0;             ///< RFC 6582: recovery ends when this is acknowledged
+  std::uint64_t recovery_start_ = 0;      ///< send_una_ when it began
+  std::uint32_t duplicate_acks_ = 0;
+  std::uint32_t timeouts_ = 0;
+  bool recovering_ = false;
+  bool timing_ = false;  ///< one segment at a time is timed, never a resent one (Karn)
+  bool sampled_ = false;
+  std::uint64_t timed_end_ = 0;
+  Time timed_at_{0};
+  Time srtt_{0};
+  Time rttvar_{0};
+  Time rto_{0};
+  Time rto_deadline_ = kTimeNever;
+
+  std::uint64_t receive_next_ = 0;
+  std::uint32_t unacknowledged_segments_ = 0;
+  std::uint32_t duplicates_owed_ = 0;
+  bool ack_now_ = false;
+  Time ack_deadline_ = kTimeNever;
+};
+
+}  // namespace rnic::transport
