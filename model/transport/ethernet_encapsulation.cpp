@@ -15,6 +15,20 @@ using protocol::Ipv4Header;
 using protocol::Ipv6Header;
 using protocol::VlanTag;
 
+namespace {
+
+// std::array's comparison calls memcmp, which costs more than the rest of an address check.
+bool same_mac(const protocol::MacAddress& a, const protocol::MacAddress& b) {
+  return protocol::load_be32(a.data()) == protocol::load_be32(b.data()) &&
+         protocol::load_be16(a.data() + 4) == protocol::load_be16(b.data() + 4);
+}
+bool same_gid(const protocol::Gid& a, const protocol::Gid& b) {
+  return protocol::load_be64(a.data()) == protocol::load_be64(b.data()) &&
+         protocol::load_be64(a.data() + 8) == protocol::load_be64(b.data() + 8);
+}
+
+}  // namespace
+
 // Ethernet.
 
 EthernetEncapsulation::EthernetEncapsulation(bool vlan, std::uint16_t ether_type,
@@ -51,10 +65,13 @@ void EthernetEncapsulation::write_link(const AddressVector& av, std::uint8_t* ou
 std::uint32_t EthernetEncapsulation::parse_link(const std::uint8_t* header, std::size_t bytes,
                                                 ParsedOuter& outer, std::uint16_t& ether_type) {
   if (bytes < EthernetHeader::kBytes) return 0;
-  const auto ethernet = EthernetHeader::decode(header);
-  outer.source.mac = ethernet.source;
-  outer.destination.mac = ethernet.destination;
-  ether_type = ethernet.ether_type;
+  // Decoded in place: a copy of 6-byte arrays that were just stored stalls on store forwarding.
+  const struct {
+    protocol::MacAddress& destination;
+    protocol::MacAddress& source;
+    std::uint16_t& ether_type;
+  } fields{outer.destination.mac, outer.source.mac, ether_type};
+  EthernetHeader::layout(fields, protocol::Reader(header));
   if (ether_type != protocol::kEtherTypeVlan) return EthernetHeader::kBytes;
   if (bytes < EthernetHeader::kBytes + VlanTag::kBytes) return 0;
   const auto tag = VlanTag::decode(header + EthernetHeader::kBytes);
@@ -109,7 +126,8 @@ ParsedOuter RoceV1Encapsulation::parse_outer(const std::uint8_t* header, std::si
 
 bool RoceV1Encapsulation::addressed_to(const ParsedOuter& outer,
                                        const PortIdentity& identity) const {
-  return outer.destination.mac == identity.mac && outer.destination.gid == identity.gid;
+  return same_mac(outer.destination.mac, identity.mac) &&
+         same_gid(outer.destination.gid, identity.gid);
 }
 
 std::uint32_t RoceV1Encapsulation::inner_crc(const Frame& frame) const {
@@ -135,10 +153,10 @@ std::uint8_t IpEncapsulation::lane_of(const AddressVector& av) const {
 }
 
 bool IpEncapsulation::addressed_to(const ParsedOuter& outer, const PortIdentity& identity) const {
-  if (outer.destination.mac != identity.mac) return false;
+  if (!same_mac(outer.destination.mac, identity.mac)) return false;
   // A frame has an IPv4 destination or an IPv6 one; the other is zero.
   if (outer.destination.ipv4 != 0) return outer.destination.ipv4 == identity.ipv4;
-  return outer.destination.gid == identity.gid;
+  return same_gid(outer.destination.gid, identity.gid);
 }
 
 std::uint32_t IpEncapsulation::write_ip(const AddressVector& av, std::uint32_t ip_payload_bytes,
@@ -193,8 +211,9 @@ bool IpEncapsulation::parse_ip(const std::uint8_t* header, std::size_t bytes,
 }
 
 bool IpEncapsulation::parse_ipv4(const std::uint8_t* in, ParsedOuter& outer) const {
+  constexpr std::uint8_t kVersion4Words5 = 0x45;
+  if (in[0] != kVersion4Words5 || Ipv4Header::sum(in) != 0) return false;
   const auto ip = Ipv4Header::decode(in);
-  if (ip.version != 4 || ip.header_words != 5 || Ipv4Header::sum(in) != 0) return false;
   if (ip.total_bytes < Ipv4Header::kBytes || ip.more_fragments || ip.fragment_offset != 0) {
     return false;
   }

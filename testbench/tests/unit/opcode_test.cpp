@@ -97,10 +97,10 @@ TEST(Opcode, TableAgreesWithTheStandard) {
       EXPECT_EQ(info.only, row.position == 'O');
       std::string headers = row.headers;
       const bool response = row.op >= 0x0D && row.op <= 0x12;
-      if (service.prefix == 0x60) headers = "DETH" + (headers.empty() ? headers : " " + headers);
-      if (service.prefix == 0xA0 && !response) {
-        headers = "XRCETH" + (headers.empty() ? headers : " " + headers);
-      }
+      const char* front = service.prefix == 0x60                ? "DETH"
+                          : service.prefix == 0xA0 && !response ? "XRCETH"
+                                                                : "";
+      if (*front != 0) headers.insert(0, headers.empty() ? front : std::string(front) + " ");
       EXPECT_EQ(headers_of(info), headers);
       EXPECT_EQ(info.extension_bytes, bytes_of(headers));
       EXPECT_EQ(info.is_response(), response);
