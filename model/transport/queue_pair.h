@@ -22,9 +22,9 @@ class ConnectionState {
 /// A work request between its decode and its completion.
 struct SendEntry {
   protocol::SendWqe wqe;
-  std::uint32_t first_psn = 0;
+  std::uint32_t first_psn = 0;  ///< iWARP: MSN of its untagged message
   std::uint32_t psn_count = 0;  ///< packets of a SEND/WRITE, response packets of a READ
-  std::uint32_t responded = 0;  ///< READ: response packets received in order
+  std::uint32_t responded = 0;  ///< READ: response packets (iWARP: bytes) received in order
   std::uint64_t end_of_stream = 0;  ///< iWARP: TCP sequence (64-bit) just behind the message
   bool issued = false;    ///< its first packet was planned; PSNs are assigned
   bool finished = false;  ///< may complete once everything before it has
@@ -48,7 +48,19 @@ struct ResponseEntry {
   std::uint64_t sink_address = 0;
   std::uint64_t original = 0;        ///< atomic: value before the operation
   Time ready{0};  ///< not to be sent before
+  bool repeated = false;  ///< READ: answers a duplicate request, holds no responder resource
   stats::MessageTrace* trace = nullptr;
+};
+
+/// A READ or atomic that was executed, kept to answer duplicates of its request.
+struct ResponderResource {
+  std::uint32_t psn = 0;
+  std::uint32_t psn_count = 0;
+  std::uint32_t rkey = 0;
+  std::uint32_t length = 0;
+  std::uint64_t address = 0;
+  std::uint64_t original = 0;  ///< atomic: value before the operation
+  bool atomic = false;
 };
 
 /// The message a responder is in the middle of.
@@ -110,6 +122,7 @@ struct QueuePair {
   std::uint32_t una_psn = 0;       ///< oldest unacknowledged
   std::uint32_t max_sent_psn = 0;  ///< one past the highest PSN ever planned
   std::uint32_t outstanding_reads = 0;
+  bool implied_nak = false;  ///< a lost READ response was noticed and asked for; until progress
   std::uint32_t retries_left = 0;
   std::uint32_t rnr_retries_left = 0;
   Time retry_deadline = kTimeNever;  ///< acknowledgement timer, kTimeNever when not running
@@ -120,11 +133,12 @@ struct QueuePair {
   std::uint32_t msn = 0;
   bool sequence_nak_sent = false;
   bool failed = false;  ///< a fatal NAK was queued; the QP goes to ERR when it is sent
-  std::uint32_t reads_in_service = 0;
+  std::uint32_t reads_in_service = 0;  ///< READs and atomics not answered to the end yet
   InboundMessage inbound;
   InboundMessage inbound_before;  ///< as it was before the packet in hand, should it be refused
   Time next_ack_at{0};            ///< ACK moderation: none before
   Ring<ResponseEntry> responses;
+  Ring<ResponderResource> resources;  ///< the max_dest_rd_atomic newest
 
   std::unique_ptr<ConnectionState> connection;
 

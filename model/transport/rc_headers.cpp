@@ -46,8 +46,8 @@ void RcTransport::build(const QueuePair& qp, const TxPlan& plan, protocol::Frame
   const auto opcode = static_cast<BthOpcode>(plan.opcode);
   const OpcodeInfo& info = protocol::opcode_info(opcode);
   const std::uint8_t pad = protocol::pad_to_word(plan.length);
-  const std::uint32_t inner = protocol::Bth::kBytes + info.extension_bytes + plan.length + pad +
-                              protocol::kIcrcBytes;
+  const std::uint32_t inner =
+      protocol::Bth::kBytes + info.extension_bytes + plan.length + pad + protocol::kIcrcBytes;
   encapsulation_.write_outer(qp.av, inner, frame.header);
   std::uint8_t* p = frame.header + encapsulation_.outer_bytes();
   protocol::Bth bth;
@@ -74,8 +74,7 @@ std::uint32_t RcTransport::destination(const protocol::Frame& frame) {
   if (frame.header_bytes < outer.inner_offset + protocol::Bth::kBytes) return 0;
   const auto bth = protocol::Bth::decode(frame.header + outer.inner_offset);
   const OpcodeInfo& info = protocol::opcode_info(bth.opcode);
-  const std::uint32_t headers =
-      outer.inner_offset + protocol::Bth::kBytes + info.extension_bytes;
+  const std::uint32_t headers = outer.inner_offset + protocol::Bth::kBytes + info.extension_bytes;
   if (!info.valid() || info.transport != protocol::BthTransport::kRc ||
       frame.header_bytes != headers) {
     return 0;

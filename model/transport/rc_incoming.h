@@ -9,8 +9,8 @@ namespace rnic::transport {
 
 /// A frame's transport headers, decoded once for both halves.
 struct RcTransport::Incoming {
-  protocol::Bth bth;
-  protocol::OpcodeInfo info;
+  protocol::Bth bth{};
+  protocol::OpcodeInfo info{};
   protocol::Reth reth{};
   protocol::Aeth aeth{};
   protocol::AtomicEth atomic{};

@@ -23,6 +23,15 @@ std::uint32_t packets_of(std::uint32_t length, std::uint32_t mtu) {
   return std::max<std::uint32_t>(1, (length + mtu - 1) / mtu);
 }
 
+bool answered_by_response(const SendEntry& entry) {
+  return entry.wqe.is_read() || entry.wqe.is_atomic();
+}
+
+/// Nothing more is to be sent or received for it.
+bool done(const SendEntry& entry) {
+  return entry.placing || (entry.finished && entry.status == WcStatus::kSuccess);
+}
+
 /// BTH opcode of a SEND or WRITE packet by its place in the message.
 BthOpcode segment_opcode(const protocol::SendWqe& wqe, bool first, bool last) {
   if (wqe.is_send()) {
@@ -46,17 +55,24 @@ BthOpcode segment_opcode(const protocol::SendWqe& wqe, bool first, bool last) {
 void RcTransport::start_sending(QueuePair& qp) {
   qp.una_psn = qp.next_psn;
   qp.max_sent_psn = qp.next_psn;
+  qp.outstanding_reads = 0;
+  qp.implied_nak = false;
   qp.retries_left = qp.retry_count;
   qp.rnr_retries_left = qp.rnr_retry;
+  qp.retry_deadline = kTimeNever;
+  qp.rnr_until = kTimeZero;
 }
 
 bool RcTransport::may_issue(const QueuePair& qp, const SendEntry& entry) {
-  if (entry.wqe.fence && qp.outstanding_reads > 0) return false;
-  const bool needs_slot = entry.wqe.is_read() || entry.wqe.is_atomic();
-  if (needs_slot && qp.outstanding_reads >= qp.max_rd_atomic) return false;
+  if (entry.wqe.fence) {
+    const auto ahead = static_cast<std::size_t>(qp.tx_number - qp.sq_base);
+    for (std::size_t i = 0; i < ahead; ++i) {
+      if (answered_by_response(qp.sq[i]) && !qp.sq[i].finished) return false;
+    }
+  }
+  if (answered_by_response(entry) && qp.outstanding_reads >= qp.max_rd_atomic) return false;
   const std::uint32_t packets = packets_of(entry.wqe.length, qp.mtu);
-  return psn_distance(qp.next_psn, qp.una_psn) + static_cast<std::int32_t>(packets) <
-         kMaxPsnWindow;
+  return psn_distance(qp.next_psn, qp.una_psn) + static_cast<std::int32_t>(packets) < kMaxPsnWindow;
 }
 
 void RcTransport::issue(QueuePair& qp, SendEntry& entry) {
@@ -65,15 +81,15 @@ void RcTransport::issue(QueuePair& qp, SendEntry& entry) {
   entry.responded = 0;
   entry.issued = true;
   qp.next_psn = psn_add(qp.next_psn, entry.psn_count);
-  if (entry.wqe.is_read() || entry.wqe.is_atomic()) ++qp.outstanding_reads;
+  if (answered_by_response(entry)) ++qp.outstanding_reads;
 }
 
 PlanStatus RcTransport::plan_request(QueuePair& qp, Time now, TxPlan& plan) {
   if (qp.state != protocol::QpState::kRts) return PlanStatus::kNoWqe;
   if (now < qp.rnr_until) return PlanStatus::kDelayed;
   SendEntry* entry = qp.entry(qp.tx_number);
-  while (entry != nullptr && entry->finished && entry->status == WcStatus::kSuccess) {
-    entry = qp.entry(++qp.tx_number);  // a rewind passes READs that were answered meanwhile
+  while (entry != nullptr && done(*entry)) {
+    entry = qp.entry(++qp.tx_number);  // after a rewind: answered or acknowledged meanwhile
     qp.tx_offset = 0;
   }
   if (entry == nullptr) return PlanStatus::kNoWqe;
@@ -86,7 +102,7 @@ PlanStatus RcTransport::plan_request(QueuePair& qp, Time now, TxPlan& plan) {
   plan.entry_number = qp.tx_number;
   plan.message_length = entry->wqe.length;
   plan.rkey = entry->wqe.rkey;
-  if (entry->wqe.is_read() || entry->wqe.is_atomic()) {
+  if (answered_by_response(*entry)) {
     plan_read(qp, *entry, plan);
   } else {
     plan_segment(qp, *entry, plan);
@@ -137,7 +153,9 @@ void RcTransport::plan_segment(QueuePair& qp, SendEntry& entry, TxPlan& plan) {
   if (last) plan.trace = entry.trace;
   if (length > 0) {
     plan.payload = wqe.inline_data ? TxPlan::Payload::kInline : TxPlan::Payload::kLocal;
-    if (!wqe.inline_data) plan.piece_count = slice_sges(wqe.sge.data(), wqe.sge_count, offset, length, plan.pieces);
+    if (!wqe.inline_data) {
+      plan.piece_count = slice_sges(wqe.sge.data(), wqe.sge_count, offset, length, plan.pieces);
+    }
   }
   qp.tx_offset += length;
   if (last) {
@@ -157,71 +175,86 @@ void RcTransport::note_sent(QueuePair& qp, TxPlan& plan, std::uint32_t psn_count
 }
 
 void RcTransport::restart_timer(QueuePair& qp, Time now) {
-  const bool outstanding = psn_distance(qp.next_psn, qp.una_psn) > 0;
-  qp.retry_deadline = outstanding && qp.timeout_exponent != 0
-                          ? now + protocol::ack_timeout(qp.timeout_exponent)
-                          : kTimeNever;
+  // The timer rests during an RNR wait; the first packet behind it starts it again.
+  const bool runs =
+      qp.timeout_exponent != 0 && now >= qp.rnr_until && psn_distance(qp.next_psn, qp.una_psn) > 0;
+  qp.retry_deadline = runs ? now + protocol::ack_timeout(qp.timeout_exponent) : kTimeNever;
 }
 
-void RcTransport::acknowledge_up_to(QueuePair& qp, std::uint32_t psn, Time now) {
-  bool progress = false;
-  for (std::size_t i = 0; i < qp.sq.size(); ++i) {
-    SendEntry& entry = qp.sq[i];
-    if (!entry.issued || psn_distance(entry.first_psn, psn) > 0) break;
-    const std::uint32_t last_psn = psn_add(entry.first_psn, entry.psn_count - 1);
-    if (entry.wqe.is_read() || entry.wqe.is_atomic()) {
-      if (entry.responded == entry.psn_count) continue;
-      // A later acknowledgement passed an unanswered READ: its response was lost (9.7.5.2.5).
-      ++counters_.implied_nak_seq_err;
-      if (spend_retry(qp)) rewind(qp, psn_add(entry.first_psn, entry.responded));
-      return;
-    }
-    if (psn_distance(last_psn, psn) > 0) break;
-    if (!entry.finished) {
-      entry.finished = true;
-      progress = true;
-    }
-  }
-  const std::uint32_t next_una = psn_add(psn, 1);
-  if (psn_distance(next_una, qp.una_psn) > 0) {
-    qp.una_psn = next_una;
-    progress = true;
-  }
-  if (!progress) return;
+void RcTransport::advance(QueuePair& qp, std::uint32_t una_psn, Time now) {
+  if (psn_distance(una_psn, qp.una_psn) <= 0) return;
+  qp.una_psn = una_psn;
+  qp.implied_nak = false;
   qp.retries_left = qp.retry_count;
   qp.rnr_retries_left = qp.rnr_retry;
   restart_timer(qp, now);
 }
 
+bool RcTransport::acknowledge_up_to(QueuePair& qp, std::uint32_t psn, Time now) {
+  for (std::size_t i = 0; i < qp.sq.size(); ++i) {
+    SendEntry& entry = qp.sq[i];
+    if (!entry.issued || psn_distance(entry.first_psn, psn) > 0) break;
+    if (!answered_by_response(entry)) {
+      const std::uint32_t last_psn = psn_add(entry.first_psn, entry.psn_count - 1);
+      if (psn_distance(last_psn, psn) > 0) break;
+      entry.finished = true;
+      continue;
+    }
+    if (entry.responded == entry.psn_count) continue;
+    const std::uint32_t missing = psn_add(entry.first_psn, entry.responded);
+    if (psn_distance(missing, psn) > 0) break;
+    // The responder is past a READ that has no (complete) answer: it was lost (9.7.5.2.5).
+    advance(qp, missing, now);
+    if (qp.implied_nak) return false;
+    qp.implied_nak = true;  // answers to what was sent before will keep telling the same
+    ++counters_.implied_nak_seq_err;
+    if (spend_retry(qp)) {
+      rewind(qp, missing);
+      restart_timer(qp, now);
+    }
+    return false;
+  }
+  advance(qp, psn_add(psn, 1), now);
+  return true;
+}
+
 void RcTransport::handle_ack(QueuePair& qp, const Incoming& in, Time now) {
   ++counters_.acks_received;
-  const std::uint32_t psn = in.bth.psn;
-  const bool outstanding =
-      psn_distance(psn, qp.una_psn) >= 0 && psn_distance(psn, qp.max_sent_psn) < 0;
-  const auto kind = protocol::syndrome_kind(in.aeth.syndrome);
-  if (kind == protocol::AethKind::kAck) {
-    if (outstanding) acknowledge_up_to(qp, psn, now);
-    return;
+  if (!outstanding(qp, in.bth.psn)) return;
+  switch (protocol::syndrome_kind(in.aeth.syndrome)) {
+    case protocol::AethKind::kAck:
+      acknowledge_up_to(qp, in.bth.psn, now);
+      return;
+    case protocol::AethKind::kRnrNak:
+    case protocol::AethKind::kNak:
+      handle_nak(qp, in, now);
+      return;
+    case protocol::AethKind::kReserved:
+      return;
   }
-  if (outstanding) handle_nak(qp, in, now);
+}
+
+void RcTransport::handle_rnr_nak(QueuePair& qp, const Incoming& in, Time now) {
+  ++counters_.rnr_nak_retry_err;
+  constexpr std::uint32_t kInfinite = 7;
+  if (qp.rnr_retry != kInfinite) {
+    if (qp.rnr_retries_left == 0) {
+      fail(qp, WcStatus::kRnrRetryExceededError);
+      return;
+    }
+    --qp.rnr_retries_left;
+  }
+  rewind(qp, in.bth.psn);
+  qp.rnr_until = now + protocol::rnr_timer(protocol::syndrome_value(in.aeth.syndrome));
+  qp.retry_deadline = kTimeNever;
 }
 
 void RcTransport::handle_nak(QueuePair& qp, const Incoming& in, Time now) {
   const std::uint32_t psn = in.bth.psn;
-  if (psn != qp.una_psn) acknowledge_up_to(qp, psn_add(psn, protocol::kPsnMask), now);
+  // Everything before is acknowledged, unless a READ among it must be repeated first.
+  if (psn != qp.una_psn && !acknowledge_up_to(qp, psn_add(psn, protocol::kPsnMask), now)) return;
   if (protocol::syndrome_kind(in.aeth.syndrome) == protocol::AethKind::kRnrNak) {
-    ++counters_.rnr_nak_retry_err;
-    constexpr std::uint32_t kInfinite = 7;
-    if (qp.rnr_retry != kInfinite) {
-      if (qp.rnr_retries_left == 0) {
-        fail(qp, psn, WcStatus::kRnrRetryExceededError);
-        return;
-      }
-      --qp.rnr_retries_left;
-    }
-    rewind(qp, psn);
-    qp.rnr_until = now + protocol::rnr_timer(protocol::syndrome_value(in.aeth.syndrome));
-    qp.retry_deadline = kTimeNever;  // the acknowledgement timer rests during an RNR wait
+    handle_rnr_nak(qp, in, now);
     return;
   }
   switch (static_cast<protocol::NakCode>(protocol::syndrome_value(in.aeth.syndrome))) {
@@ -234,63 +267,77 @@ void RcTransport::handle_nak(QueuePair& qp, const Incoming& in, Time now) {
       return;
     case protocol::NakCode::kInvalidRequest:
       ++counters_.req_remote_invalid_request;
-      fail(qp, psn, WcStatus::kRemoteInvalidRequestError);
+      fail(qp, WcStatus::kRemoteInvalidRequestError);
       return;
     case protocol::NakCode::kRemoteAccess:
       ++counters_.req_remote_access_errors;
-      fail(qp, psn, WcStatus::kRemoteAccessError);
+      fail(qp, WcStatus::kRemoteAccessError);
       return;
-    default:
-      fail(qp, psn, WcStatus::kRemoteOperationError);
+    case protocol::NakCode::kRemoteOperational:
+      fail(qp, WcStatus::kRemoteOperationError);
+      return;
+    default:  // reserved, or of reliable datagrams
       return;
   }
 }
 
+bool RcTransport::outstanding(const QueuePair& qp, std::uint32_t psn) {
+  return psn_distance(psn, qp.una_psn) >= 0 && psn_distance(psn, qp.max_sent_psn) < 0;
+}
+
+SendEntry* RcTransport::oldest_unanswered(QueuePair& qp, std::uint64_t& number) {
+  for (std::size_t i = 0; i < qp.sq.size() && qp.sq[i].issued; ++i) {
+    SendEntry& entry = qp.sq[i];
+    if (!answered_by_response(entry) || entry.responded == entry.psn_count) continue;
+    number = qp.sq_base + i;
+    return &entry;
+  }
+  return nullptr;
+}
+
+bool RcTransport::response_fits(const QueuePair& qp, const SendEntry& entry, const Incoming& in) {
+  const bool atomic = in.info.kind == protocol::OpcodeKind::kAtomicAck;
+  if (atomic != entry.wqe.is_atomic()) return false;
+  if (atomic) return in.payload_bytes == 0;
+  const std::uint32_t left = entry.wqe.length - entry.responded * qp.mtu;
+  if (in.payload_bytes != std::min(qp.mtu, left)) return false;
+  if (in.info.ends_message() != (entry.responded + 1 == entry.psn_count)) return false;
+  // Later packets may open a new response: that to a request for the missing part.
+  return entry.responded > 0 || in.info.starts_message();
+}
+
 void RcTransport::handle_read_response(QueuePair& qp, const Incoming& in, Time now, RxPlan& plan) {
   const std::uint32_t psn = in.bth.psn;
-  for (std::size_t i = 0; i < qp.sq.size(); ++i) {
-    SendEntry& entry = qp.sq[i];
-    if (!entry.issued) break;
-    const bool answered_by_response = entry.wqe.is_read() || entry.wqe.is_atomic();
-    if (!answered_by_response || entry.responded == entry.psn_count) continue;
-    const std::uint32_t expected = psn_add(entry.first_psn, entry.responded);
-    const std::int32_t gap = psn_distance(psn, expected);
-    if (gap < 0) return;  // a duplicate of what has been placed
-    if (gap > 0) {
-      if (qp.tx_number > qp.sq_base + i) {  // not already on the way back
-        ++counters_.implied_nak_seq_err;
-        if (spend_retry(qp)) rewind(qp, expected);
-      }
-      return;
-    }
-    plan.action = entry.wqe.is_atomic() ? RxPlan::Action::kAtomicResponse
-                                        : RxPlan::Action::kReadResponse;
-    plan.psn = psn;
-    plan.message_offset = entry.responded * qp.mtu;
-    plan.length = in.payload_bytes;
-    plan.original = in.atomic_ack.original;
-    plan.entry_number = qp.sq_base + i;
-    const std::uint32_t wanted =
-        entry.wqe.is_atomic() ? 0 : std::min(qp.mtu, entry.wqe.length - plan.message_offset);
-    if (plan.length != wanted) {
-      plan.action = RxPlan::Action::kNone;
-      fail(qp, psn, WcStatus::kBadResponseError);
-      return;
-    }
-    if (psn != entry.first_psn || entry.responded > 0 || psn != qp.una_psn) {
-      acknowledge_up_to(qp, psn_add(psn, protocol::kPsnMask), now);
-    }
-    ++entry.responded;
-    plan.last = entry.responded == entry.psn_count;
-    if (plan.last) {
-      entry.placing = true;
-      --qp.outstanding_reads;
-    }
-    if (psn_distance(psn_add(psn, 1), qp.una_psn) > 0) qp.una_psn = psn_add(psn, 1);
-    qp.retries_left = qp.retry_count;
-    restart_timer(qp, now);
+  if (!outstanding(qp, psn)) return;
+  std::uint64_t number = 0;
+  SendEntry* entry = oldest_unanswered(qp, number);
+  if (entry == nullptr) return;
+  const std::uint32_t expected = psn_add(entry->first_psn, entry->responded);
+  const std::int32_t gap = psn_distance(psn, expected);
+  if (gap < 0) return;  // not of this READ: a leftover of an earlier one
+  if (gap > 0) {
+    acknowledge_up_to(qp, psn_add(psn, protocol::kPsnMask), now);  // finds what is missing
     return;
   }
+  if (psn != qp.una_psn) acknowledge_up_to(qp, psn_add(psn, protocol::kPsnMask), now);
+  if (!response_fits(qp, *entry, in)) {
+    fail(qp, WcStatus::kBadResponseError);
+    return;
+  }
+  plan.action =
+      entry->wqe.is_atomic() ? RxPlan::Action::kAtomicResponse : RxPlan::Action::kReadResponse;
+  plan.psn = psn;
+  plan.message_offset = entry->responded * qp.mtu;
+  plan.length = in.payload_bytes;
+  plan.original = in.atomic_ack.original;
+  plan.entry_number = number;
+  ++entry->responded;
+  plan.last = entry->responded == entry->psn_count;
+  if (plan.last) {
+    entry->placing = true;
+    --qp.outstanding_reads;
+  }
+  advance(qp, psn_add(psn, 1), now);
 }
 
 void RcTransport::rewind(QueuePair& qp, std::uint32_t psn) {
@@ -300,29 +347,26 @@ void RcTransport::rewind(QueuePair& qp, std::uint32_t psn) {
     const std::int32_t packet = psn_distance(psn, entry.first_psn);
     if (packet < 0 || packet >= static_cast<std::int32_t>(entry.psn_count)) continue;
     qp.tx_number = qp.sq_base + i;
-    const bool whole = entry.wqe.is_read() || entry.wqe.is_atomic();
-    qp.tx_offset = whole ? 0 : static_cast<std::uint32_t>(packet) * qp.mtu;
+    qp.tx_offset = answered_by_response(entry) ? 0 : static_cast<std::uint32_t>(packet) * qp.mtu;
     return;
   }
 }
 
 bool RcTransport::spend_retry(QueuePair& qp) {
   if (qp.retries_left == 0) {
-    fail(qp, qp.una_psn, WcStatus::kRetryExceededError);
+    fail(qp, WcStatus::kRetryExceededError);
     return false;
   }
   --qp.retries_left;
   return true;
 }
 
-void RcTransport::fail(QueuePair& qp, std::uint32_t psn, WcStatus status) {
+void RcTransport::fail(QueuePair& qp, WcStatus status) {
   for (std::size_t i = 0; i < qp.sq.size(); ++i) {
     SendEntry& entry = qp.sq[i];
-    const std::uint32_t last_psn = psn_add(entry.first_psn, entry.psn_count - 1);
-    if (entry.finished && psn_distance(last_psn, psn) < 0) continue;
-    entry.status = status;
+    if (done(entry)) continue;
+    if (!entry.finished) entry.status = status;  // else it has failed locally already
     entry.finished = true;
-    entry.placing = false;
     qp.tx_number = qp.sq_base + i;
     break;
   }
@@ -332,6 +376,7 @@ void RcTransport::fail(QueuePair& qp, std::uint32_t psn, WcStatus status) {
 bool RcTransport::timeout(QueuePair& qp, Time now) {
   ++counters_.local_ack_timeout_err;
   if (!spend_retry(qp)) return false;
+  qp.implied_nak = false;
   rewind(qp, qp.una_psn);
   restart_timer(qp, now);
   return true;

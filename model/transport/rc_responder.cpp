@@ -12,16 +12,65 @@ using protocol::OpcodeKind;
 using protocol::psn_add;
 using protocol::psn_distance;
 
+namespace {
+
+/// Longest message of the reliable services (IBTA vol 1, 9.7.6): 2^31 bytes.
+constexpr std::uint32_t kMaxMessageBytes = 1U << 31;
+
+/// Same partition, and at least one side a full member (bit 15).
+bool pkeys_match(std::uint16_t a, std::uint16_t b) {
+  return ((a ^ b) & 0x7FFF) == 0 && ((a | b) & 0x8000) != 0;
+}
+
+bool is_read_or_atomic(OpcodeKind kind) {
+  return kind == OpcodeKind::kReadRequest || kind == OpcodeKind::kAtomic;
+}
+
+/// PSNs that a request takes: a READ takes those of its response.
+std::uint32_t psns_of(std::uint32_t length, std::uint32_t mtu) {
+  return std::max<std::uint32_t>(1, (length + mtu - 1) / mtu);
+}
+
+/// The executed READ or atomic whose PSNs include `psn`, or null.
+const ResponderResource* find_resource(const QueuePair& qp, std::uint32_t psn) {
+  for (std::size_t i = qp.resources.size(); i-- > 0;) {
+    const ResponderResource& resource = qp.resources[i];
+    const std::int32_t offset = psn_distance(psn, resource.psn);
+    if (offset >= 0 && offset < static_cast<std::int32_t>(resource.psn_count)) return &resource;
+  }
+  return nullptr;
+}
+
+void remember(QueuePair& qp, const RxPlan& plan, bool atomic) {
+  if (qp.resources.size() >= qp.max_dest_rd_atomic) qp.resources.pop_front();
+  ResponderResource resource;
+  resource.psn = plan.psn;
+  resource.psn_count = atomic ? 1 : psns_of(plan.message_length, qp.mtu);
+  resource.rkey = plan.rkey;
+  resource.length = plan.message_length;
+  resource.address = plan.address;
+  resource.original = plan.original;
+  resource.atomic = atomic;
+  qp.resources.push_back(resource);
+}
+
+}  // namespace
+
 void RcTransport::connect(QueuePair& qp) {
   qp.msn = 0;
   qp.sequence_nak_sent = false;
+  qp.failed = false;
+  qp.reads_in_service = 0;
   qp.inbound = InboundMessage{};
+  qp.next_ack_at = kTimeZero;
   qp.responses.clear();
+  qp.resources.clear();
 }
 
 void RcTransport::receive(QueuePair& qp, const protocol::Frame& frame, Time now, RxPlan& plan) {
   plan = RxPlan{};
   const Incoming in = decode(frame);
+  if (!pkeys_match(in.bth.pkey, qp.av.pkey)) return;
   switch (in.info.kind) {
     case OpcodeKind::kAck:
       handle_ack(qp, in, now);
@@ -37,6 +86,7 @@ void RcTransport::receive(QueuePair& qp, const protocol::Frame& frame, Time now,
 }
 
 void RcTransport::handle_request(QueuePair& qp, const Incoming& in, Time now, RxPlan& plan) {
+  if (qp.failed) return;  // a fatal NAK is on its way
   const std::int32_t gap = psn_distance(in.bth.psn, qp.expected_psn);
   if (gap > 0) {
     ++counters_.out_of_sequence;
@@ -54,7 +104,9 @@ void RcTransport::handle_request(QueuePair& qp, const Incoming& in, Time now, Rx
   qp.inbound_before = qp.inbound;
   plan.psn = in.bth.psn;
   plan.ack_request = in.bth.ack_request;
-  if (!sequence_ok(qp, in)) {
+  const bool no_resource =
+      is_read_or_atomic(in.info.kind) && qp.reads_in_service >= qp.max_dest_rd_atomic;
+  if (!sequence_ok(qp, in) || no_resource || !length_ok(qp, in)) {
     refuse(qp, plan, Refusal::kInvalidRequest, now);
     return;
   }
@@ -64,21 +116,26 @@ void RcTransport::handle_request(QueuePair& qp, const Incoming& in, Time now, Rx
 bool RcTransport::sequence_ok(const QueuePair& qp, const Incoming& in) {
   using Kind = InboundMessage::Kind;
   const bool is_send = in.info.kind == OpcodeKind::kSend;
-  const bool is_write = in.info.kind == OpcodeKind::kWrite;
-  const bool starts = in.info.first || in.info.only;
-  if (starts ? qp.inbound.kind != Kind::kNone
-             : qp.inbound.kind != (is_send ? Kind::kSend : Kind::kWrite)) {
+  const bool starts = in.info.starts_message();
+  if (starts) return qp.inbound.kind == Kind::kNone;
+  return qp.inbound.kind == (is_send ? Kind::kSend : Kind::kWrite);
+}
+
+bool RcTransport::length_ok(const QueuePair& qp, const Incoming& in) {
+  if (in.info.has_reth && in.reth.dma_length > kMaxMessageBytes) return false;
+  if (in.bth.pad_count != protocol::pad_to_word(in.payload_bytes)) return false;
+  if (in.info.kind == OpcodeKind::kAtomic && in.atomic.va % sizeof(std::uint64_t) != 0) return false;
+  if (is_read_or_atomic(in.info.kind)) return in.payload_bytes == 0;
+  if (in.info.first || in.info.middle) {
+    if (in.payload_bytes != qp.mtu) return false;
+  } else if (in.payload_bytes > qp.mtu || (in.info.last && in.payload_bytes == 0)) {
     return false;
   }
-  if (!is_send && !is_write) return true;
-  const bool full = in.payload_bytes == qp.mtu && in.pad_bytes == 0;
-  if ((in.info.first || in.info.middle) && !full) return false;
-  if (in.payload_bytes > qp.mtu) return false;
-  if (!is_write) return true;
+  const bool starts = in.info.starts_message();
+  const std::uint64_t after = std::uint64_t{starts ? 0 : qp.inbound.received} + in.payload_bytes;
+  if (in.info.kind == OpcodeKind::kSend) return after <= kMaxMessageBytes;
   const std::uint32_t announced = starts ? in.reth.dma_length : qp.inbound.length;
-  const std::uint32_t before = starts ? 0 : qp.inbound.received;
-  const std::uint32_t after = before + in.payload_bytes;
-  return in.info.last || in.info.only ? after == announced : after < announced;
+  return in.info.ends_message() ? after == announced : after < announced;
 }
 
 void RcTransport::fill_request(QueuePair& qp, const Incoming& in, RxPlan& plan) {
@@ -98,7 +155,7 @@ void RcTransport::fill_request(QueuePair& qp, const Incoming& in, RxPlan& plan) 
       plan.address = in.reth.va;
       plan.rkey = in.reth.rkey;
       plan.message_length = in.reth.dma_length;
-      psn_count = std::max<std::uint32_t>(1, (in.reth.dma_length + qp.mtu - 1) / qp.mtu);
+      psn_count = psns_of(in.reth.dma_length, qp.mtu);
       break;
     case OpcodeKind::kAtomic:
       plan.action = RxPlan::Action::kAtomicRequest;
@@ -129,20 +186,61 @@ void RcTransport::fill_request(QueuePair& qp, const Incoming& in, RxPlan& plan) 
 
 void RcTransport::handle_duplicate(QueuePair& qp, const Incoming& in, Time now, RxPlan& plan) {
   ++counters_.duplicate_request;
-  if (in.info.kind == OpcodeKind::kReadRequest) {
-    // Re-read memory and answer again, from where the requester misses data (9.7.5.1.3).
-    plan.action = RxPlan::Action::kReadRequest;
-    plan.first = plan.last = true;
-    plan.duplicate = true;
-    plan.psn = in.bth.psn;
-    plan.address = in.reth.va;
-    plan.rkey = in.reth.rkey;
-    plan.message_length = in.reth.dma_length;
+  if (!is_read_or_atomic(in.info.kind)) {
+    if (in.bth.ack_request) push_ack(qp, psn_add(qp.expected_psn, protocol::kPsnMask), now);
     return;
   }
-  if (in.info.kind != OpcodeKind::kAtomic && in.bth.ack_request) {
-    push_ack(qp, psn_add(qp.expected_psn, protocol::kPsnMask), now);
+  const ResponderResource* resource = find_resource(qp, in.bth.psn);
+  if (resource == nullptr || resource->atomic != (in.info.kind == OpcodeKind::kAtomic)) return;
+  if (resource->atomic) {
+    repeat_atomic(qp, *resource, now);
+    return;
   }
+  // Re-read memory and answer again, from where the requester misses data (9.7.5.1.3).
+  const std::uint64_t skip =
+      static_cast<std::uint64_t>(psn_distance(in.bth.psn, resource->psn)) * qp.mtu;
+  if (in.reth.rkey != resource->rkey || in.reth.va != resource->address + skip ||
+      skip + in.reth.dma_length > resource->length) {
+    return;
+  }
+  plan.action = RxPlan::Action::kReadRequest;
+  plan.first = plan.last = true;
+  plan.duplicate = true;
+  plan.psn = in.bth.psn;
+  plan.address = in.reth.va;
+  plan.rkey = in.reth.rkey;
+  plan.message_length = in.reth.dma_length;
+}
+
+void RcTransport::repeat_atomic(QueuePair& qp, const ResponderResource& resource, Time now) {
+  RxPlan plan;
+  plan.action = RxPlan::Action::kAtomicRequest;
+  plan.duplicate = true;
+  plan.psn = resource.psn;
+  plan.original = resource.original;
+  push_read_response(qp, plan, now, nullptr);
+}
+
+void RcTransport::push_read_response(QueuePair& qp, const RxPlan& plan, Time now,
+                                     stats::MessageTrace* trace) {
+  // A waiting ACK must not hold up an answer.
+  if (!qp.responses.empty()) qp.responses.back().ready = std::min(qp.responses.back().ready, now);
+  ResponseEntry response;
+  response.kind = plan.action == RxPlan::Action::kReadRequest
+                      ? ResponseEntry::Kind::kReadResponse
+                      : ResponseEntry::Kind::kAtomicResponse;
+  response.psn = plan.psn;
+  response.msn = qp.msn;
+  response.syndrome = protocol::kAckUnlimitedCredit;
+  response.rkey = plan.rkey;
+  response.address = plan.address;
+  response.length = plan.message_length;
+  response.original = plan.original;
+  response.repeated = plan.duplicate;
+  response.ready = now;
+  response.trace = trace;
+  if (!plan.duplicate) ++qp.reads_in_service;
+  qp.responses.push_back(response);
 }
 
 void RcTransport::accept(QueuePair& qp, const RxPlan& plan, Time now, stats::MessageTrace* trace) {
@@ -152,21 +250,9 @@ void RcTransport::accept(QueuePair& qp, const RxPlan& plan, Time now, stats::Mes
     if (!plan.duplicate) {
       qp.msn = (qp.msn + 1) & protocol::kPsnMask;
       ++(read ? counters_.rx_read_requests : counters_.rx_atomic_requests);
+      remember(qp, plan, !read);
     }
-    ResponseEntry response;
-    response.kind = read ? ResponseEntry::Kind::kReadResponse
-                         : ResponseEntry::Kind::kAtomicResponse;
-    response.psn = plan.psn;
-    response.msn = qp.msn;
-    response.syndrome = protocol::kAckUnlimitedCredit;
-    response.rkey = plan.rkey;
-    response.address = plan.address;
-    response.length = plan.message_length;
-    response.original = plan.original;
-    response.ready = now;
-    response.trace = trace;
-    qp.responses.push_back(response);
-    if (read) ++qp.reads_in_service;
+    push_read_response(qp, plan, now, trace);
     return;
   }
   if (plan.last) {
@@ -194,6 +280,16 @@ void RcTransport::push_ack(QueuePair& qp, std::uint32_t psn, Time now) {
 }
 
 void RcTransport::push_nak(QueuePair& qp, std::uint32_t psn, std::uint8_t syndrome, Time now) {
+  // A NAK acknowledges what is before it: an ACK that still waits would say nothing more.
+  ResponseEntry* waiting = qp.responses.empty() ? nullptr : &qp.responses.back();
+  if (waiting != nullptr && waiting->kind == ResponseEntry::Kind::kAck) {
+    waiting->kind = ResponseEntry::Kind::kNak;
+    waiting->syndrome = syndrome;
+    waiting->psn = psn;
+    waiting->msn = qp.msn;
+    waiting->ready = now;
+    return;
+  }
   ResponseEntry response;
   response.kind = ResponseEntry::Kind::kNak;
   response.syndrome = syndrome;
@@ -229,13 +325,33 @@ void RcTransport::refuse(QueuePair& qp, const RxPlan& plan, Refusal why, Time no
 
 void RcTransport::refuse_response(QueuePair& qp, const TxPlan& plan, Time now) {
   qp.responses.clear();
+  qp.reads_in_service = 0;
   ++counters_.resp_remote_access_errors;
   push_nak(qp, plan.psn, protocol::nak_syndrome(protocol::NakCode::kRemoteAccess), now);
   qp.failed = true;
 }
 
+void RcTransport::plan_read_response(QueuePair& qp, ResponseEntry& response, TxPlan& plan) {
+  using protocol::BthOpcode;
+  const std::uint32_t length = std::min(qp.mtu, response.length - response.sent);
+  const bool first = response.sent == 0;
+  plan.last = response.sent + length == response.length;
+  const BthOpcode ending = first ? BthOpcode::kReadRespOnly : BthOpcode::kReadRespLast;
+  const BthOpcode going_on = first ? BthOpcode::kReadRespFirst : BthOpcode::kReadRespMiddle;
+  plan.opcode = static_cast<std::uint8_t>(plan.last ? ending : going_on);
+  plan.psn = psn_add(response.psn, response.sent / qp.mtu);
+  plan.payload = length > 0 ? TxPlan::Payload::kRemote : TxPlan::Payload::kNone;
+  plan.length = length;
+  plan.address = response.address + response.sent;
+  plan.rkey = response.rkey;
+  plan.message_offset = response.sent;
+  plan.message_length = response.length;
+  response.sent += length;
+}
+
 bool RcTransport::plan_response(QueuePair& qp, Time now, TxPlan& plan) {
   if (qp.responses.empty()) return false;
+  using Kind = ResponseEntry::Kind;
   ResponseEntry& response = qp.responses.front();
   plan = TxPlan{};
   plan.is_response = true;
@@ -244,40 +360,26 @@ bool RcTransport::plan_response(QueuePair& qp, Time now, TxPlan& plan) {
   plan.msn = response.msn;
   plan.syndrome = response.syndrome;
   plan.last = true;
-  if (response.kind == ResponseEntry::Kind::kReadResponse) {
-    const std::uint32_t length = std::min(qp.mtu, response.length - response.sent);
-    const bool first = response.sent == 0;
-    plan.last = response.sent + length == response.length;
-    using protocol::BthOpcode;
-    const BthOpcode opcode = first ? (plan.last ? BthOpcode::kReadRespOnly : BthOpcode::kReadRespFirst)
-                                   : (plan.last ? BthOpcode::kReadRespLast : BthOpcode::kReadRespMiddle);
-    plan.opcode = static_cast<std::uint8_t>(opcode);
-    plan.psn = psn_add(response.psn, response.sent / qp.mtu);
-    plan.payload = length > 0 ? TxPlan::Payload::kRemote : TxPlan::Payload::kNone;
-    plan.length = length;
-    plan.address = response.address + response.sent;
-    plan.rkey = response.rkey;
-    plan.message_offset = response.sent;
-    plan.message_length = response.length;
-    if (plan.last) plan.trace = response.trace;
-    response.sent += length;
-    if (plan.last) {
-      --qp.reads_in_service;
+  switch (response.kind) {
+    case Kind::kReadResponse:
+      plan_read_response(qp, response, plan);
+      break;
+    case Kind::kAtomicResponse:
+      plan.opcode = static_cast<std::uint8_t>(protocol::BthOpcode::kAtomicAcknowledge);
+      plan.swap_or_add = response.original;
+      break;
+    case Kind::kAck:
+    case Kind::kNak:
+      plan.frame_class = protocol::FrameClass::kAck;
+      plan.opcode = static_cast<std::uint8_t>(protocol::BthOpcode::kAcknowledge);
+      ++counters_.acks_sent;
+      qp.next_ack_at = std::max(now, response.ready) + config_.ack_gap;
       qp.responses.pop_front();
-    }
-    return true;
+      return true;
   }
-  plan.frame_class = protocol::FrameClass::kAck;
-  plan.opcode = static_cast<std::uint8_t>(protocol::BthOpcode::kAcknowledge);
-  if (response.kind == ResponseEntry::Kind::kAtomicResponse) {
-    plan.frame_class = protocol::FrameClass::kData;
-    plan.opcode = static_cast<std::uint8_t>(protocol::BthOpcode::kAtomicAcknowledge);
-    plan.swap_or_add = response.original;
-    plan.trace = response.trace;
-  } else {
-    ++counters_.acks_sent;
-    qp.next_ack_at = std::max(now, response.ready) + config_.ack_gap;
-  }
+  if (!plan.last) return true;
+  plan.trace = response.trace;
+  if (!response.repeated) --qp.reads_in_service;
   qp.responses.pop_front();
   return true;
 }

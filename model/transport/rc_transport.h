@@ -47,20 +47,31 @@ class RcTransport : public Transport {
   void note_sent(QueuePair& qp, TxPlan& plan, std::uint32_t psn_count);
   void handle_ack(QueuePair& qp, const Incoming& in, Time now);
   void handle_nak(QueuePair& qp, const Incoming& in, Time now);
+  void handle_rnr_nak(QueuePair& qp, const Incoming& in, Time now);
   void handle_read_response(QueuePair& qp, const Incoming& in, Time now, RxPlan& plan);
-  void acknowledge_up_to(QueuePair& qp, std::uint32_t psn, Time now);
-  void rewind(QueuePair& qp, std::uint32_t psn);
-  bool spend_retry(QueuePair& qp);
-  static void fail(QueuePair& qp, std::uint32_t psn, protocol::WcStatus status);
+  static bool outstanding(const QueuePair& qp, std::uint32_t psn);
+  static SendEntry* oldest_unanswered(QueuePair& qp, std::uint64_t& number);
+  static bool response_fits(const QueuePair& qp, const SendEntry& entry, const Incoming& in);
+  /// False when a READ at or before `psn` lacks its answer: it is asked for again.
+  bool acknowledge_up_to(QueuePair& qp, std::uint32_t psn, Time now);
+  static void advance(QueuePair& qp, std::uint32_t una_psn, Time now);
+  static void rewind(QueuePair& qp, std::uint32_t psn);
+  static bool spend_retry(QueuePair& qp);
+  static void fail(QueuePair& qp, protocol::WcStatus status);
   static void restart_timer(QueuePair& qp, Time now);
 
   // Responder.
   void handle_request(QueuePair& qp, const Incoming& in, Time now, RxPlan& plan);
   void handle_duplicate(QueuePair& qp, const Incoming& in, Time now, RxPlan& plan);
+  void repeat_atomic(QueuePair& qp, const ResponderResource& resource, Time now);
+  void push_read_response(QueuePair& qp, const RxPlan& plan, Time now, stats::MessageTrace* trace);
   static bool sequence_ok(const QueuePair& qp, const Incoming& in);
+  static bool length_ok(const QueuePair& qp, const Incoming& in);
   void fill_request(QueuePair& qp, const Incoming& in, RxPlan& plan);
   void push_ack(QueuePair& qp, std::uint32_t psn, Time now);
   static void push_nak(QueuePair& qp, std::uint32_t psn, std::uint8_t syndrome, Time now);
+
+  static void plan_read_response(QueuePair& qp, ResponseEntry& response, TxPlan& plan);
 
   Incoming decode(const protocol::Frame& frame) const;
 
