@@ -15,9 +15,7 @@ Rng stream(const config::Config& config, const std::string& host, const char* un
 Host::Host(const sc_core::sc_module_name& name, const config::Config& config)
     : sc_module(name),
       memory(PhysicalMemory::kDefaultBytes, stream(config, this->name(), ".memory")),
-      space(memory, config.memory.page_size,
-            config.memory.memlock_limit == 0 ? AddressSpace::kUnlimited
-                                             : config.memory.memlock_limit,
+      space(memory, config.memory.page_size, config.memory.memlock_limit,
             stream(config, this->name(), ".address_space")),
       context_memory(memory, ContextLayout{}),
       root_complex("root_complex", config.memory, config.iommu, memory_port_),

@@ -3,23 +3,14 @@
 
 #include <algorithm>
 #include <string>
-#include <variant>
 
 #include "base/event_queue.h"
 #include "base/sc_time.h"
+#include "config/resolved_json.h"
 #include "report/bottleneck.h"
-#include "version.h"
 
 namespace rnic::testbench {
 namespace {
-
-nlohmann::ordered_json config_json(const config::LoadedConfig& loaded) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::object();
-  for (const auto& [key, value] : loaded.resolved) {
-    std::visit([&json, &key = key](const auto& v) { json[key] = v; }, value);
-  }
-  return json;
-}
 
 void collect_flows(const System& system, Result& result) {
   const Measurement& m = system.measurement;
@@ -101,6 +92,37 @@ void collect_pcie(const Node& node, Result& result) {
   result.pcie.push_back(std::move(pcie));
 }
 
+LinkResult link_result(const std::string& name, link::LinkPort& port, Time now) {
+  LinkResult out;
+  out.name = name;
+  out.rate_gbps = port.config().rate.to_gbps();
+  out.packets = port.sent().frames;
+  out.payload_bytes = port.sent().payload_bytes;
+  out.wire_bytes = port.sent().wire_bytes;
+  out.dropped = port.dropped();
+  out.paused = port.paused(now);
+  out.more = {{"data_packets", port.sent().data_packets},
+              {"control_frames", port.sent().control_frames},
+              {"received_frames", port.received().frames},
+              {"rx_buffer_highest", port.highest_fill()}};
+  return out;
+}
+
+void collect_links(const System& system, Time now, Result& result) {
+  for (const auto& node : system.nodes) {
+    result.links.push_back(
+        link_result(std::string(node->name()) + ".nic.port", node->nic.port.link, now));
+  }
+  if (system.fabric_switch == nullptr) return;
+  network::Switch& fabric = *system.fabric_switch;
+  for (std::uint32_t i = 0; i < fabric.ports(); ++i) {
+    result.links.push_back(link_result("switch.port" + std::to_string(i), fabric.port(i), now));
+    if (i > 0) continue;
+    result.links.back().more.emplace_back("switch_dropped_full", fabric.dropped_full());
+    result.links.back().more.emplace_back("switch_dropped_damaged", fabric.dropped_damaged());
+  }
+}
+
 NamedCounts counters_of(const Node& node) {
   auto& nic = const_cast<nic::Nic&>(node.nic);
   const transport::TransportCounters& t = nic.transport().counters();
@@ -139,8 +161,8 @@ NamedCounts counters_of(const Node& node) {
 
 Result collect(const System& system, const config::LoadedConfig& loaded) {
   Result result;
-  result.version = kVersion;
-  result.config = config_json(loaded);
+  result.version = RNICSIM_VERSION;
+  result.config = config::resolved_json(loaded);
   result.scenario = scenario_of(system.config(), result.config);
   const Time now = sim_now();
   const Time start = system.window_start();
@@ -164,7 +186,7 @@ Result collect(const System& system, const config::LoadedConfig& loaded) {
     result.registration.time += registration.time;
     result.sim.data_packets += node.nic.packetizer.data_packets();
   }
-  collect_links(system, result);
+  collect_links(system, now, result);
   result.sim.simulated = now;
   result.sim.kernel_events = KernelEvents::count();
   result.bottleneck = find_bottleneck(result);

@@ -9,6 +9,7 @@
 #include "config/config.h"
 #include "host/host.h"
 #include "network/cable.h"
+#include "network/frame_checksums.h"
 #include "network/switch.h"
 #include "nic/nic.h"
 #include "pcie/link.h"
@@ -20,7 +21,7 @@ namespace rnic::testbench {
 class Node : public sc_core::sc_module {
  public:
   Node(const sc_core::sc_module_name& name, const config::Config& config, std::uint32_t index,
-       const link::LinkPortConfig& port_config, protocol::FramePool& frames);
+       protocol::FramePool& frames);
 
   void reset_statistics(Time now);
 
@@ -33,6 +34,7 @@ class Node : public sc_core::sc_module {
 class System : public sc_core::sc_module {
  public:
   System(const sc_core::sc_module_name& name, const config::Config& config);
+  ~System() override;
 
   /// All statistics start again: the measured window.
   void reset_statistics();
@@ -48,11 +50,13 @@ class System : public sc_core::sc_module {
   Measurement measurement;
 
  private:
-  void build_back_to_back();
-  void build_single_switch();
+  void connect(link::LinkPort& a, link::LinkPort& b);
+  void connect_back_to_back();
+  void connect_through_switch();
   void build_flows();
 
   const config::Config config_;
+  std::unique_ptr<network::FrameChecksums> checksums_;
   Time window_start_{0};
 };
 

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulation/system.h"
+
+#include <string>
+
+#include "base/error.h"
+#include "base/sc_time.h"
+#include "link/link_port_config.h"
+#include "simulation/addresses.h"
+
+namespace rnic::testbench {
+namespace {
+
+nic::ContextTables tables_of(const host::ContextMemory& memory) {
+  return {memory.address_of_qpc(0), memory.address_of_mpt(0), memory.address_of_mtt(0),
+          memory.layout().mpts};
+}
+
+network::FaultConfig faults_of(const config::LinkConfig& link) {
+  network::FaultConfig faults;
+  faults.loss_rate = link.loss_rate;
+  faults.corrupt_rate = link.corrupt_rate;
+  faults.drop_list = link.drop_list;
+  return faults;
+}
+
+/// Checksums of the system's one encapsulation, for cables that damage frames and switches that
+/// look for damage.
+class EncapsulationChecksums : public network::FrameChecksums {
+ public:
+  explicit EncapsulationChecksums(const transport::Encapsulation& encapsulation)
+      : encapsulation_(encapsulation) {}
+  void materialize(protocol::Frame& frame) const override { encapsulation_.materialize(frame); }
+  bool intact(const protocol::Frame& frame) const override {
+    return encapsulation_.trailer_ok(frame);
+  }
+
+ private:
+  const transport::Encapsulation& encapsulation_;
+};
+
+}  // namespace
+
+Node::Node(const sc_core::sc_module_name& name, const config::Config& config, std::uint32_t index,
+           protocol::FramePool& frames)
+    : sc_module(name), host("host", config), pcie("pcie", config.pcie),
+      nic("nic", config, identity_of(index), tables_of(host.context_memory),
+          link::nic_port_config(config, identity_of(index).mac), frames) {
+  nic.dma.socket.bind(pcie.device_target);
+  pcie.device_initiator.bind(nic.doorbell.bar);
+  pcie.host_initiator.bind(host.root_complex.dma_socket);
+  host.root_complex.mmio_socket.bind(pcie.host_target);
+  nic.wqe_fetcher.set_trace_source(&host.verbs);
+}
+
+void Node::reset_statistics(Time now) {
+  host.root_complex.reset_statistics(now);
+  pcie.reset_statistics(now);
+  nic.reset_statistics(now);
+}
+
+System::System(const sc_core::sc_module_name& name, const config::Config& config)
+    : sc_module(name), config_(config) {
+  for (std::uint32_t i = 0; i < config_.fabric.hosts; ++i) {
+    nodes.push_back(std::make_unique<Node>(("host" + std::to_string(i)).c_str(), config_, i, frames));
+  }
+  checksums_ = std::make_unique<EncapsulationChecksums>(nodes.front()->nic.encapsulation());
+  if (config_.fabric.topology == "single_switch") {
+    connect_through_switch();
+  } else {
+    connect_back_to_back();
+  }
+  build_flows();
+  measurement.on_warm = [this] { reset_statistics(); };
+  measurement.on_done = [] { sc_core::sc_stop(); };
+}
+
+System::~System() = default;
+
+void System::connect(link::LinkPort& a, link::LinkPort& b) {
+  const std::string name = "cable" + std::to_string(cables.size());
+  cables.push_back(std::make_unique<network::Cable>(name.c_str(), config_.link.delay,
+                                                    faults_of(config_.link), config_.sim.seed,
+                                                    frames, checksums_.get()));
+  cables.back()->connect(a, b);
+}
+
+void System::connect_back_to_back() {
+  for (std::size_t i = 0; i + 1 < nodes.size(); i += 2) {
+    connect(nodes[i]->nic.port.link, nodes[i + 1]->nic.port.link);
+  }
+}
+
+void System::connect_through_switch() {
+  const bool ib = config_.transport.protocol == config::Protocol::kIb;
+  const auto ports = static_cast<std::uint32_t>(nodes.size());
+  fabric_switch = std::make_unique<network::Switch>(
+      "switch", config_.network_switch, nodes.front()->nic.port.link.config(), ports,
+      ib ? network::Addressing::kLid : network::Addressing::kMac, frames, checksums_.get());
+  for (std::uint32_t i = 0; i < ports; ++i) {
+    connect(nodes[i]->nic.port.link, fabric_switch->port(i));
+    const transport::PortIdentity identity = identity_of(i);
+    fabric_switch->set_route(ib ? identity.lid : network::route_key(identity.mac), i);
+  }
+}
+
+void System::build_flows() {
+  for (std::uint32_t i = 0; i + 1 < config_.fabric.hosts; i += 2) {  // pairs
+    for (const std::uint32_t at : {i, i + 1}) {
+      endpoints.push_back(std::make_unique<Endpoint>(nodes[at]->host, config_, at));
+    }
+    Endpoint& client = *endpoints[endpoints.size() - 2];
+    Endpoint& server = *endpoints.back();
+    flows.push_back(std::make_unique<Flow>(("flow" + std::to_string(i / 2)).c_str(), config_,
+                                           client, server, path_between(i, i + 1),
+                                           path_between(i + 1, i), measurement));
+  }
+}
+
+void System::reset_statistics() {
+  window_start_ = sim_now();
+  for (auto& node : nodes) node->reset_statistics(window_start_);
+  for (auto& endpoint : endpoints) endpoint->core.reset_statistics();
+  for (auto& cable : cables) cable->reset_statistics();
+  if (fabric_switch) fabric_switch->reset_statistics(window_start_);
+}
+
+}  // namespace rnic::testbench
