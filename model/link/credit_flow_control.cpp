@@ -13,9 +13,9 @@ namespace {
 using protocol::LinkPacket;
 
 constexpr std::uint32_t kMask = CreditFlowControl::kModulus - 1;
-/// Longest time between two flow-control packets of a lane that carries traffic, in symbol times;
-/// the usual cable has four physical lanes, so that many bytes x 4 pass meanwhile.
-constexpr std::uint64_t kPeriodBytes = 65'536 * 4;
+/// Longest time between two flow-control packets of a lane that carries traffic: 65,536 symbols;
+/// the usual cable has four physical lanes, so four times as many bytes pass meanwhile.
+constexpr std::uint64_t kPeriodBytes = 262'144;
 
 }  // namespace
 

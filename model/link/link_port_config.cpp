@@ -26,8 +26,9 @@ void resolve_pfc(LinkPortConfig& config) {
   const std::uint64_t wanted_xoff =
       config.pfc_xoff != 0 ? config.pfc_xoff : 2 * std::uint64_t{config.max_frame_bytes};
   if (wanted_xoff + headroom > config.rx_buffer) {
-    throw ConfigError("a lossless receive buffer needs " + std::to_string(wanted_xoff + headroom) +
-                      " bytes for each priority (" + std::to_string(headroom) +
+    throw ConfigError("nic.rx_buffer: a lossless receive buffer needs " +
+                      std::to_string(wanted_xoff + headroom) + " bytes for each priority (" +
+                      std::to_string(headroom) +
                       " of them headroom for the link's rate and delay), but has " +
                       std::to_string(config.rx_buffer));
   }
@@ -62,7 +63,7 @@ LinkPortConfig resolve(LinkPortConfig config) {
     throw ConfigError("a link has 1 to 15 lanes, not " + std::to_string(config.lanes));
   }
   if (config.rx_buffer < config.max_frame_bytes) {
-    throw ConfigError("a receive buffer of " + std::to_string(config.rx_buffer) +
+    throw ConfigError("nic.rx_buffer: a receive buffer of " + std::to_string(config.rx_buffer) +
                       " bytes does not hold one frame of " +
                       std::to_string(config.max_frame_bytes));
   }

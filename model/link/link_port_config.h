@@ -17,9 +17,9 @@ struct LinkPortConfig {
   Time phy_latency{0};  ///< PCS/PMA and FEC of this end, each direction
   Time cable_delay{0};  ///< one way; only the headroom of PFC depends on it
   config::FlowControl flow_control = config::FlowControl::kNone;  ///< not kAuto
-  std::uint32_t lanes = 1;                 ///< IB data VLs (at most 15) or Ethernet priorities (8)
-  std::uint64_t rx_buffer = 256 * 1024;    ///< bytes of each lane
-  std::uint64_t credit_update = 8 * 1024;  ///< freed bytes of a VL that trigger a credit update
+  std::uint32_t lanes = 1;              ///< IB data VLs (at most 15) or Ethernet priorities (8)
+  std::uint64_t rx_buffer = 262'144;    ///< bytes of each lane
+  std::uint64_t credit_update = 8'192;  ///< freed bytes of a VL that trigger a credit update
   std::uint64_t pfc_xoff = 0;  ///< fill that pauses the peer; 0: as high as the headroom allows
   std::uint64_t pfc_xon = 0;   ///< fill that lets it go on; 0: two frames below pfc_xoff
   std::uint16_t pause_quanta = 0xFFFF;         ///< length of one pause, x 512 bit times

@@ -35,6 +35,11 @@ link::LinkPortConfig port_config(link::LinkPortConfig port, const config::Switch
       port.rx_buffer = std::min<std::uint64_t>(config.buffer / ports / port.lanes,
                                                std::uint64_t{link::CreditFlowControl::kMaxBlocks} *
                                                    link::CreditFlowControl::kBlockBytes);
+      if (port.rx_buffer < port.max_frame_bytes) {
+        throw ConfigError("switch.buffer must hold a frame for each lane of each port: " +
+                          std::to_string(std::uint64_t{port.max_frame_bytes} * ports * port.lanes) +
+                          " bytes");
+      }
       break;
     case config::FlowControl::kNone:
     case config::FlowControl::kAuto:

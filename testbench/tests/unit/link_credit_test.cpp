@@ -144,7 +144,7 @@ TEST(LinkCredit, UpdateWaitsForEnoughFreedBytes) {
 TEST(LinkCredit, UpdateNeverWaitsForMoreThanTheNextFrameNeeds) {
   // 1024 B frames are 16 blocks and the buffer has 20: an update is due as soon as 5 blocks are
   // free, for 4 unannounced ones still leave 16.
-  Rig rig(20 * 64, 1 << 20);
+  Rig rig(1280, 1 << 20);
   for (int i = 0; i < 5; ++i) rig.expect(64);
   for (int i = 0; i < 4; ++i) rig.flow.release(0, 64, kTimeZero, kTimeZero);
   EXPECT_TRUE(rig.channel.sent.empty());
@@ -199,7 +199,7 @@ TEST(LinkCredit, SenderWithoutCreditsTellsItsCountOnce) {
   rig.flow.sent(0, 1000, nanoseconds(10));
   ASSERT_FALSE(rig.flow.may_send(0, 1000, nanoseconds(90)));
   // 65,536 symbol times of a four-lane link: 262,144 B x 80 ps.
-  const Time period = picoseconds(262'144 * 80);
+  const Time period = picoseconds(20'971'520);
   EXPECT_EQ(rig.channel.wake, period);
   rig.flow.wake(period);
   ASSERT_EQ(rig.channel.sent.size(), 1U);

@@ -95,7 +95,8 @@ TEST(LinkPause, PausesAtXoffWithATrueFrame) {
 TEST(LinkPause, ResumesWhenFillFallsToXon) {
   Rig rig;
   for (int i = 0; i < 5; ++i) rig.admit(2000, 0, nanoseconds(10));
-  for (int i = 1; i <= 5; ++i) rig.flow.release(0, 2000, nanoseconds(100 * i), nanoseconds(20));
+  for (std::int64_t i = 1; i <= 5; ++i)
+    rig.flow.release(0, 2000, nanoseconds(100 * i), nanoseconds(20));
   rig.run_to(nanoseconds(299));
   EXPECT_EQ(rig.channel.sent.size(), 1U);
   rig.run_to(nanoseconds(600));

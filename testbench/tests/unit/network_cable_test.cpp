@@ -128,7 +128,7 @@ TEST(Cable, PauseStopsAndResumesTheSender) {
 void expect_lossless(FlowControl flow_control, std::uint64_t seed) {
   constexpr std::uint32_t kFrames = 5000;
   link::LinkPortConfig config = port_config(flow_control);
-  config.rx_buffer = 32 * 1024;
+  config.rx_buffer = 32'768;
   Rig rig(config);
   Source forth(rig.a, rig.pool);
   Source back(rig.b, rig.pool);
@@ -154,7 +154,7 @@ TEST(Cable, PfcLosesNothingUnderAnotherStallingReceiver) { expect_lossless(FlowC
 
 TEST(Cable, WithoutFlowControlAStallingReceiverLosesFrames) {
   link::LinkPortConfig config = port_config();
-  config.rx_buffer = 32 * 1024;
+  config.rx_buffer = 32'768;
   Rig rig(config);
   Source source(rig.a, rig.pool);
   rig.sink_b.hold(kTimeZero, microseconds(20), 5);
@@ -168,7 +168,7 @@ TEST(Cable, WithoutFlowControlAStallingReceiverLosesFrames) {
 TEST(Cable, CreditsComeBackAfterLosses) {
   // Every credit of the small buffer is lost with its frame many times over.
   link::LinkPortConfig config = port_config(FlowControl::kCredit);
-  config.rx_buffer = 16 * 1024;
+  config.rx_buffer = 16'384;
   network::FaultConfig faults;
   faults.loss_rate = 0.3;
   Rig rig(config, faults);

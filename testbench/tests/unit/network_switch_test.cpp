@@ -36,8 +36,8 @@ config::SwitchConfig switch_config() {
   config::SwitchConfig config{};
   config.latency = nanoseconds(150);
   config.buffer = 16 << 20;
-  config.pfc_xoff = 64 * 1024;
-  config.pfc_xon = 48 * 1024;
+  config.pfc_xoff = 65'536;
+  config.pfc_xon = 49'152;
   return config;
 }
 
@@ -129,7 +129,7 @@ TEST(Switch, QueuesAtABusyEgressPort) {
 
 TEST(Switch, LosesFramesWhenLossyAndFull) {
   config::SwitchConfig config = switch_config();
-  config.buffer = 64 * 1024;
+  config.buffer = 65'536;
   Rig rig(FlowControl::kNone, 3, config);
   Source one(*rig.ports[0], rig.pool);
   Source two(*rig.ports[1], rig.pool);
