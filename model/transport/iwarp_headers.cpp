@@ -135,10 +135,14 @@ bool IwarpTransport::decode(const protocol::Frame& frame, Segment& in) const {
   const std::uint8_t* p = frame.header + encapsulation_.outer_bytes();
   const std::uint8_t* end = frame.header + frame.header_bytes;
   in.tcp = TcpHeader::decode(p);
-  if (in.tcp.header_words > TcpHeader::kBytes / 4 &&
-      !TcpOptions::decode(p + TcpHeader::kBytes, in.tcp.header_bytes() - TcpHeader::kBytes,
-                          in.options)) {
-    return false;
+  if (in.tcp.header_words > TcpHeader::kBytes / 4) {
+    TcpOptions options;
+    if (!TcpOptions::decode(p + TcpHeader::kBytes, in.tcp.header_bytes() - TcpHeader::kBytes,
+                            options)) {
+      return false;
+    }
+    in.has_timestamp = options.has_timestamps;
+    in.timestamp = options.timestamp;
   }
   if (!in.tcp.ack || in.tcp.syn || in.tcp.fin || in.tcp.rst) return false;
   p += in.tcp.header_bytes();

@@ -104,7 +104,7 @@ void IwarpTransport::handle_data(QueuePair& qp, const Segment& in, Time now, RxP
   c.arriving_ddp_bytes = static_cast<std::uint16_t>(
       std::min<std::size_t>(c.arriving_ddp.size(), rdmap_header_bytes(in.control.opcode)));
   std::memcpy(c.arriving_ddp.data(), in.ddp, c.arriving_ddp_bytes);
-  if (in.options.has_timestamps) c.timestamp_recent = in.options.timestamp;
+  if (in.has_timestamp) c.timestamp_recent = in.timestamp;
   plan.opcode = static_cast<std::uint8_t>(in.control.opcode);
   plan.last = in.control.last;
   plan.length = in.payload_bytes;

@@ -51,7 +51,8 @@ constexpr std::uint32_t queue_of(protocol::RdmapOpcode opcode) {
 
 struct IwarpTransport::Segment {
   protocol::TcpHeader tcp;
-  protocol::TcpOptions options;
+  bool has_timestamp = false;
+  std::uint32_t timestamp = 0;
   std::uint32_t stream_bytes = 0;  ///< TCP payload: the FPDU, or 0
 
   protocol::DdpControl control;

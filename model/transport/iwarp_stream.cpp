@@ -138,7 +138,8 @@ bool IwarpTransport::response_due(const QueuePair& qp) const {
   if (qp.state == protocol::QpState::kRtr) return false;  // may answer but not send data
   if (c->mid_message()) {
     const DdpMessage& message = c->messages[c->cursor];
-    return (message.is_response || c->tcp.retransmitting()) &&
+    // A request is continued from here too when a response waits for its end.
+    return (message.is_response || c->tcp.retransmitting() || !qp.responses.empty()) &&
            c->tcp.can_send(segment_bytes(message, c->cursor_offset));
   }
   return !qp.responses.empty() && c->tcp.can_send(first_segment_bytes(qp.responses.front()));
