@@ -37,7 +37,7 @@ void CompletionUnit::retire(QpContext& qp, Time t) {
 
 void CompletionUnit::complete(QpContext& qp, transport::SendEntry& entry, Time t) {
   const bool failed = entry.status != WcStatus::kSuccess;
-  if (entry.trace != nullptr) entry.trace->mark(stats::Stage::kAck, t);
+  if (entry.trace != nullptr) entry.trace->mark_return(stats::Stage::kAck, t);
   if (!entry.wqe.signaled && !failed) return;
   protocol::Cqe cqe;
   cqe.kind = failed ? protocol::Cqe::Kind::kRequesterError : protocol::Cqe::Kind::kRequester;

@@ -24,6 +24,7 @@ void CqUnit::post(std::uint32_t cqn, const protocol::Cqe& cqe, stats::MessageTra
   stamped.owner = ((queue.producer >> queue.log_entries) & 1) != 0;
   protocol::encode_cqe(stamped, write->bytes.data());
   write->trace = trace;
+  write->delivery = cqe.is_responder();
   const std::uint32_t slot = queue.producer & ((1U << queue.log_entries) - 1);
   ++queue.producer;
   ++written_;
@@ -34,7 +35,13 @@ void CqUnit::post(std::uint32_t cqn, const protocol::Cqe& cqe, stats::MessageTra
 
 void CqUnit::dma_done(std::uint64_t token) {
   auto* write = reinterpret_cast<Write*>(token);
-  if (write->trace != nullptr) write->trace->mark(stats::Stage::kCompletion, sim_now());
+  if (write->trace != nullptr) {
+    if (write->delivery) {
+      write->trace->mark_delivery(stats::Stage::kCompletion, sim_now());
+    } else {
+      write->trace->mark_return(stats::Stage::kCompletion, sim_now());
+    }
+  }
   writes_.give(write);
 }
 

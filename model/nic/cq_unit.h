@@ -38,6 +38,7 @@ class CqUnit : public sc_core::sc_module, public CompletionQueueIf, public pcie:
   struct Write {
     std::array<std::uint8_t, protocol::kCqeBytes> bytes{};
     stats::MessageTrace* trace = nullptr;
+    bool delivery = false;  ///< reports an arrival, not own work
   };
 
   std::vector<Queue> queues_;

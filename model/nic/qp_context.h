@@ -46,6 +46,7 @@ struct QpContext : transport::QueuePair {
   // Scheduling.
   bool request_ready = false;   ///< in the scheduler's request list
   bool response_ready = false;  ///< in the scheduler's response list
+  bool response_later = false;  ///< an event is set for its first response
   bool timer_pending = false;
   Time timer_at{0};
 

@@ -259,7 +259,13 @@ void Responder::dma_done(std::uint64_t token) {
   auto* job = reinterpret_cast<RxJob*>(token);
   --job->writes_pending;
   if (job->writes_pending > 0 || !job->finished) return;
-  if (job->frame->trace != nullptr) job->frame->trace->mark(Stage::kPlacement, sim_now());
+  if (stats::MessageTrace* trace = job->frame->trace; trace != nullptr) {
+    if (job->plan.action == Action::kReadResponse) {
+      trace->mark_return(Stage::kPlacement, sim_now());
+    } else {
+      trace->mark_delivery(Stage::kPlacement, sim_now());
+    }
+  }
   pipeline->retire(job);
 }
 

@@ -17,24 +17,26 @@ Time RetransmissionTimer::next_deadline(const QpContext& qp, Time now) {
 }
 
 void RetransmissionTimer::update(QpContext& qp) {
-  if (qp.timer_pending) return;
   const Time now = sim_now();
   const Time deadline = next_deadline(qp, now);
   if (deadline == kTimeNever) return;
+  const Time at = std::max(deadline, now);
+  if (qp.timer_pending && qp.timer_at <= at) return;  // the pending event will look again
   qp.timer_pending = true;
-  qp.timer_at = std::max(deadline, now);
-  deadlines_.post(qp.timer_at, &qp);
+  qp.timer_at = at;
+  deadlines_.post(at, &qp);
 }
 
 void RetransmissionTimer::expire(QpContext*& entry) {
   QpContext& qp = *entry;
-  qp.timer_pending = false;
   const Time now = sim_now();
+  if (!qp.timer_pending || qp.timer_at != now) return;  // an earlier deadline took its place
+  qp.timer_pending = false;
   if (qp.retry_deadline <= now) {
     transport_.timeout(qp, now);
     completion->retire(qp, now);
   }
-  if (qp.state == protocol::QpState::kRts && now >= qp.rnr_until) scheduler->activate(qp, now);
+  if (now >= qp.rnr_until) scheduler->activate(qp, now);
   update(qp);
 }
 

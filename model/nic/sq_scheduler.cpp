@@ -26,7 +26,8 @@ SqScheduler::SqScheduler(const sc_core::sc_module_name& name, const config::NicC
     : sc_module(name), transport_(transport), frames_(frames), jobs_(jobs),
       stage_(this->name(), config.scheduler, Clock(config.clock_hz)), slots_(config.tx_slots),
       slots_free_(config.tx_slots), look_ahead_(stage_.interval() * kLookAheadPicks),
-      wake_("wake", this, &SqScheduler::wake) {
+      wake_("wake", this, &SqScheduler::wake),
+      later_("later", this, &SqScheduler::response_due) {
   scheduler.bind(*this);
 }
 
@@ -38,8 +39,8 @@ void SqScheduler::enqueue(QpContext& qp, bool response) {
 }
 
 void SqScheduler::activate(QpContext& qp, Time t) {
-  if (transport_.response_due(qp)) enqueue(qp, true);
-  enqueue(qp, false);
+  if (transport_.response_due(qp) && !postpone_response(qp)) enqueue(qp, true);
+  if (qp.state == protocol::QpState::kRts) enqueue(qp, false);
   run(std::max(t, sim_now()));
 }
 
@@ -50,6 +51,25 @@ void SqScheduler::slot_freed(Time t) {
     stage_.stats().add_stall(stats::StallCause::kDownstreamFull, now - full_since_);
     full_since_ = kTimeNever;
   }
+  run(sim_now());
+}
+
+bool SqScheduler::postpone_response(QpContext& qp) {
+  // Taking a place in the pipelines for a later time would keep others out until then.
+  if (qp.responses.empty()) return false;
+  const Time ready = qp.responses.front().ready;
+  if (ready <= sim_now()) return false;
+  if (!qp.response_later) {
+    qp.response_later = true;
+    later_.post(ready, &qp);
+  }
+  return true;
+}
+
+void SqScheduler::response_due(QpContext*& qp) {
+  qp->response_later = false;
+  if (!transport_.response_due(*qp) || postpone_response(*qp)) return;
+  enqueue(*qp, true);
   run(sim_now());
 }
 
@@ -121,7 +141,8 @@ void SqScheduler::serve_response(QpContext& qp, Time t) {
     jobs_.give(job);
     return;
   }
-  if (transport_.response_due(qp)) enqueue(qp, true);
+  timer->update(qp);  // a stream transport's responses are acknowledged, too
+  if (transport_.response_due(qp) && !postpone_response(qp)) enqueue(qp, true);
   start(qp, job, std::max(t, job->plan.not_before));
 }
 
@@ -130,7 +151,7 @@ void SqScheduler::serve_request(QpContext& qp, Time t) {
   const transport::PlanStatus status = transport_.plan_request(qp, t, job->plan);
   if (status == transport::PlanStatus::kPlanned) {
     enqueue(qp, false);
-    if (job->plan.trace != nullptr) {
+    if (job->plan.trace != nullptr && !job->plan.is_response) {
       job->plan.trace->mark(stats::Stage::kSqWait, qp.picked_at - stage_.latency());
       job->plan.trace->mark(stats::Stage::kSqSchedule, qp.picked_at);
       job->plan.trace->mark(stats::Stage::kQpContext, qp.context_at);

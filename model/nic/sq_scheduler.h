@@ -48,6 +48,8 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
   void start(QpContext& qp, TxJob* job, Time t);
   void enqueue(QpContext& qp, bool response);
   void wake(int&);
+  void response_due(QpContext*& qp);
+  bool postpone_response(QpContext& qp);
 
   transport::Transport& transport_;
   protocol::FramePool& frames_;
@@ -64,6 +66,7 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
   Time wake_at_ = kTimeNever;
   Time full_since_ = kTimeNever;
   EventQueue<SqScheduler, int> wake_;
+  EventQueue<SqScheduler, QpContext*> later_;  ///< responses that may not be sent yet
 };
 
 }  // namespace rnic::nic

@@ -45,12 +45,20 @@ inline constexpr std::size_t kStageCount = static_cast<std::size_t>(Stage::kCoun
 /// snake_case name as printed in reports and result.json.
 std::string_view stage_name(Stage stage);
 
+/// Where a message's journey ends, hence which of its two ends at the peer's NIC is on the path:
+/// the data going to memory, or the acknowledgement going back.
+enum class Journey : std::uint8_t {
+  kToPeer,       ///< ends when the peer's program sees the data (ping-pong)
+  kToCompletion  ///< ends when the requester's program sees the completion
+};
+
 /// Time of one message by stage. Pooled; follows the message through WQE and frames. Marks must
 /// not go back in time; an earlier mark is taken as "no time passed".
 class MessageTrace {
  public:
-  void start(Time now) {
+  void start(Time now, Journey journey) {
     started_ = last_ = now;
+    journey_ = journey;
     duration_.fill(kTimeZero);
   }
 
@@ -58,6 +66,15 @@ class MessageTrace {
     if (now <= last_) return;
     duration_[static_cast<std::size_t>(stage)] += now - last_;
     last_ = now;
+  }
+
+  /// A mark on the way of the data into the peer's memory and program.
+  void mark_delivery(Stage stage, Time now) {
+    if (journey_ == Journey::kToPeer) mark(stage, now);
+  }
+  /// A mark on the way back to the requester.
+  void mark_return(Stage stage, Time now) {
+    if (journey_ == Journey::kToCompletion) mark(stage, now);
   }
 
   Time started() const { return started_; }
@@ -68,6 +85,7 @@ class MessageTrace {
  private:
   Time started_{0};
   Time last_{0};
+  Journey journey_ = Journey::kToCompletion;
   std::array<Time, kStageCount> duration_{};
 };
 

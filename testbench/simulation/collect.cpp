@@ -175,10 +175,12 @@ Result collect(const System& system, const config::LoadedConfig& loaded) {
     HostResult host;
     for (const auto& endpoint : system.endpoints) {
       if (&endpoint->host != &node.host || now <= start) continue;
-      host.cpu_busy += static_cast<double>(endpoint->core.busy().count()) /
-                       static_cast<double>((now - start).count());
+      const auto window = static_cast<double>((now - start).count());
+      host.cpu_busy += static_cast<double>(endpoint->core.busy().count()) / window;
+      host.cpu_polling += static_cast<double>(endpoint->core.polling().count()) / window;
     }
     host.cpu_busy = std::min(1.0, host.cpu_busy);
+    host.cpu_polling = std::min(host.cpu_busy, host.cpu_polling);
     result.hosts.push_back(host);
     const auto& registration = node.host.verbs.stats().registration;
     result.registration.calls += registration.calls;

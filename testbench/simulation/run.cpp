@@ -42,12 +42,13 @@ void run_to_completion(System& system) {
   constexpr Time kSlice = microseconds(200);
   const Measurement& m = system.measurement;
   auto shown = WallClock::now();
+  sc_core::sc_start(sc_core::SC_ZERO_TIME);  // elaborates; nothing is pending before
   while (m.flows_done < m.flows_total) {
     const Time left = config.sim.max_time - sim_now();
     if (left <= kTimeZero) {
       throw SimulationError("sim.max_time is over and the workload is not: " + explain(system));
     }
-    if (sc_core::sc_pending_activity() == false) {
+    if (!sc_core::sc_pending_activity()) {
       throw SimulationError("nothing can happen any more and the workload is not done: " +
                             explain(system));
     }
@@ -68,7 +69,7 @@ void run_to_completion(System& system) {
 Result simulate(const config::LoadedConfig& loaded) {
   const auto start = WallClock::now();
   sc_core::sc_report_handler::set_actions(sc_core::SC_INFO, sc_core::SC_DO_NOTHING);
-  System system("system", loaded.config);
+  System system(loaded.config);
   try {
     run_to_completion(system);
   } catch (const sc_core::sc_report& report) {

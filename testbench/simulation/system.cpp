@@ -59,8 +59,7 @@ void Node::reset_statistics(Time now) {
   nic.reset_statistics(now);
 }
 
-System::System(const sc_core::sc_module_name& name, const config::Config& config)
-    : sc_module(name), config_(config) {
+System::System(const config::Config& config) : config_(config) {
   for (std::uint32_t i = 0; i < config_.fabric.hosts; ++i) {
     nodes.push_back(std::make_unique<Node>(("host" + std::to_string(i)).c_str(), config_, i, frames));
   }

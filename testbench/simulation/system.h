@@ -30,11 +30,14 @@ class Node : public sc_core::sc_module {
   nic::Nic nic;
 };
 
-/// The simulated system: nodes, fabric, and the programs that use it.
-class System : public sc_core::sc_module {
+/// The simulated system: nodes, fabric, and the programs that use it. Its parts are modules at the
+/// top of the hierarchy, so that names read host0.nic.translation.
+class System {
  public:
-  System(const sc_core::sc_module_name& name, const config::Config& config);
-  ~System() override;
+  explicit System(const config::Config& config);
+  ~System();
+  System(const System&) = delete;
+  System& operator=(const System&) = delete;
 
   /// All statistics start again: the measured window.
   void reset_statistics();

@@ -224,7 +224,8 @@ void Flow::hit(Player& me) {
   wr.flags |= SendFlags::kSignaled;
   stats::MessageTrace* trace = traces_.take();
   // A turn begins where the last one ended, so that pings and pongs fill the round trip.
-  trace->start(me.turn_started);
+  trace->start(me.turn_started, config_.workload.op == Op::kRead ? stats::Journey::kToCompletion
+                                                                : stats::Journey::kToPeer);
   me.in_flight = trace;
   wr.trace = trace;
   if (me.self->host.verbs.post_send(me.self->core, *me.self->qps[qp], &wr, 1) !=
@@ -361,7 +362,7 @@ bool Flow::post(Sender& sender, std::uint32_t qp) {
         wr.flags |= SendFlags::kSignaled;
       }
       wr.trace = traces_.take();
-      wr.trace->start(sender.local->core.now());
+      wr.trace->start(sender.local->core.now(), stats::Journey::kToCompletion);
       state.traces.push_back(wr.trace);
     }
     std::uint32_t bad = 0;
