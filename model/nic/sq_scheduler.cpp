@@ -151,11 +151,7 @@ void SqScheduler::serve_request(QpContext& qp, Time t) {
   const transport::PlanStatus status = transport_.plan_request(qp, t, job->plan);
   if (status == transport::PlanStatus::kPlanned) {
     enqueue(qp, false);
-    if (job->plan.trace != nullptr && !job->plan.is_response) {
-      job->plan.trace->mark(stats::Stage::kSqWait, qp.picked_at - stage_.latency());
-      job->plan.trace->mark(stats::Stage::kSqSchedule, qp.picked_at);
-      job->plan.trace->mark(stats::Stage::kQpContext, qp.context_at);
-    }
+    mark_pick(qp, job->plan);
     timer->update(qp);
     start(qp, job, t);
     wqes->fetch(qp, t);  // keep the queue of decoded WQEs filled while sending
@@ -164,6 +160,22 @@ void SqScheduler::serve_request(QpContext& qp, Time t) {
   jobs_.give(job);
   if (status == transport::PlanStatus::kNoWqe) wqes->fetch(qp, t);
   if (status == transport::PlanStatus::kDelayed) timer->update(qp);
+}
+
+void SqScheduler::mark_pick(QpContext& qp, const transport::TxPlan& plan) const {
+  if (plan.is_response || (plan.message_offset > 0 && !plan.last)) return;
+  // Only the last packet carries the trace; the first one ends the wait in the send queue.
+  stats::MessageTrace* trace = plan.trace;
+  if (trace == nullptr) {
+    const transport::SendEntry* entry = qp.entry(plan.entry_number);
+    trace = entry != nullptr ? entry->trace : nullptr;
+  }
+  if (trace == nullptr) return;
+  const bool first = plan.message_offset == 0;
+  trace->mark(first ? stats::Stage::kSqWait : stats::Stage::kSegmentation,
+              qp.picked_at - stage_.latency());
+  trace->mark(stats::Stage::kSqSchedule, qp.picked_at);
+  trace->mark(stats::Stage::kQpContext, qp.context_at);
 }
 
 void SqScheduler::start(QpContext& qp, TxJob* job, Time t) {

@@ -46,6 +46,7 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
   void serve_response(QpContext& qp, Time t);
   void serve_request(QpContext& qp, Time t);
   void start(QpContext& qp, TxJob* job, Time t);
+  void mark_pick(QpContext& qp, const transport::TxPlan& plan) const;
   void enqueue(QpContext& qp, bool response);
   void wake(int&);
   void response_due(QpContext*& qp);
