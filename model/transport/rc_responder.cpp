@@ -124,7 +124,8 @@ bool RcTransport::sequence_ok(const QueuePair& qp, const Incoming& in) {
 bool RcTransport::length_ok(const QueuePair& qp, const Incoming& in) {
   if (in.info.has_reth && in.reth.dma_length > kMaxMessageBytes) return false;
   if (in.bth.pad_count != protocol::pad_to_word(in.payload_bytes)) return false;
-  if (in.info.kind == OpcodeKind::kAtomic && in.atomic.va % sizeof(std::uint64_t) != 0) return false;
+  if (in.info.kind == OpcodeKind::kAtomic && in.atomic.va % sizeof(std::uint64_t) != 0)
+    return false;
   if (is_read_or_atomic(in.info.kind)) return in.payload_bytes == 0;
   if (in.info.first || in.info.middle) {
     if (in.payload_bytes != qp.mtu) return false;

@@ -293,6 +293,27 @@ TEST(RcRead, LostResponsesOfSeveralReads) {
   EXPECT_EQ(pair.a.counters().implied_nak_seq_err, 1U);
 }
 
+TEST(RcRead, EveryLossIsNoticedAgainAfterProgressOrTimeout) {
+  RcPair pair;
+  pair.a.post_read(0, 0x9000, 10);   // PSN 100
+  pair.a.post_read(0, 0x9000, 10);   // PSN 101
+  pair.a.post_write(0, 0x9000, 10);  // PSN 102
+  const auto ack = pair.b.make_packet(crafted_response(BthOpcode::kAcknowledge, 102, 0x1F));
+  const auto resent = [&pair, &ack](Time now) {
+    pair.a.receive(ack, now);  // both answers seem lost
+    return psns(pair.a.send_all(now));
+  };
+  pair.a.send_all();
+  EXPECT_EQ(resent(kTimeZero), (Psns{100, 101, 102}));
+  EXPECT_EQ(resent(kTimeZero), Psns{});  // the same loss
+  pair.a.receive(pair.b.make_packet(crafted_response(BthOpcode::kReadRespOnly, 100, 0x1F, 10)));
+  EXPECT_EQ(resent(kTimeZero), (Psns{101, 102}));
+  ASSERT_TRUE(pair.a.expire(kTimer));
+  EXPECT_EQ(psns(pair.a.send_all(kTimer)), (Psns{101, 102}));
+  EXPECT_EQ(resent(kTimer), (Psns{101, 102}));  // the resent READ's answer was lost, too
+  EXPECT_EQ(pair.a.counters().implied_nak_seq_err, 3U);
+}
+
 TEST(RcRead, ANakBeyondAnUnansweredReadRepeatsTheReadFirst) {
   for (const std::uint8_t syndrome : {std::uint8_t{0x60}, std::uint8_t{0x21}, std::uint8_t{0x61}}) {
     RcPair pair;
