@@ -11,41 +11,34 @@
 #include "base/error.h"
 #include "base/ring.h"
 #include "base/sc_time.h"
+#include "base/timeline.h"
 
 namespace rnic {
 
-/// Kernel events fired by the model's queues, over the whole simulation: what `scripts/bench`
-/// divides by packets.
-struct KernelEvents {
-  static std::uint64_t& count() {
-    static std::uint64_t events = 0;
-    return events;
-  }
+/// Events of the model's queues so far, over the whole simulation: what `scripts/bench` divides by
+/// packets.
+struct ModelEvents {
+  static std::uint64_t count() { return Timeline::instance().fired(); }
 };
 
-/// Delivers items at arbitrary future times, earliest first, ties in posting order, with one
-/// kernel event outstanding. A binary heap: `peq_with_cb_and_phase` would scan linearly.
+/// Delivers items at arbitrary future times, earliest first, ties in posting order. A binary heap
+/// and one source on the timeline: `peq_with_cb_and_phase` would scan linearly.
 ///
 /// The handler is a member function `void (Item&)` of the owner, called at the item's time.
 template <typename Owner, typename Item>
-class EventQueue : public sc_core::sc_object {
+class EventQueue : public sc_core::sc_object, private Timeline::Source {
  public:
   using Handler = void (Owner::*)(Item&);
 
   EventQueue(const char* name, Owner* owner, Handler handler)
-      : sc_core::sc_object(name), owner_(owner), handler_(handler) {
-    sc_core::sc_spawn_options options;
-    options.spawn_method();
-    options.dont_initialize();
-    options.set_sensitivity(&event_);
-    sc_core::sc_spawn([this] { fire(); }, sc_core::sc_gen_unique_name("event_queue"), &options);
-  }
+      : sc_core::sc_object(name), owner_(owner), handler_(handler),
+        timeline_(Timeline::instance()) {}
 
   /// `at` must not lie in the past.
   void post(Time at, Item item) {
     heap_.push_back(Entry{at, sequence_++, std::move(item)});
     std::push_heap(heap_.begin(), heap_.end(), Later{});
-    if (at < armed_ && !firing_) arm(at);
+    if (!firing_) timeline_.schedule(*this, heap_.front().at);
   }
 
   bool empty() const { return heap_.empty(); }
@@ -63,15 +56,7 @@ class EventQueue : public sc_core::sc_object {
     }
   };
 
-  void arm(Time at) {
-    armed_ = at;
-    event_.notify(to_sc_time(at - sim_now()));
-  }
-
-  void fire() {
-    ++KernelEvents::count();
-    const Time now = sim_now();
-    armed_ = kTimeNever;
+  void fire(Time now) override {
     firing_ = true;
     while (!heap_.empty() && heap_.front().at <= now) {
       std::pop_heap(heap_.begin(), heap_.end(), Later{});
@@ -80,33 +65,28 @@ class EventQueue : public sc_core::sc_object {
       (owner_->*handler_)(item);
     }
     firing_ = false;
-    if (!heap_.empty()) arm(heap_.front().at);
+    if (!heap_.empty()) timeline_.schedule(*this, heap_.front().at);
   }
 
   Owner* owner_;
   Handler handler_;
-  sc_core::sc_event event_;
+  Timeline& timeline_;
   std::vector<Entry> heap_;
   std::uint64_t sequence_ = 0;
-  Time armed_ = kTimeNever;
   bool firing_ = false;
 };
 
 /// Delivers items in posting order at non-decreasing times: a hop whose later entries never arrive
-/// before earlier ones (a cable, a pipeline of fixed latency). Ring plus one kernel event.
+/// before earlier ones (a cable, a pipeline of fixed latency). A ring and one source on the
+/// timeline.
 template <typename Owner, typename Item>
-class DelayLine : public sc_core::sc_object {
+class DelayLine : public sc_core::sc_object, private Timeline::Source {
  public:
   using Handler = void (Owner::*)(Item&);
 
   DelayLine(const char* name, Owner* owner, Handler handler)
-      : sc_core::sc_object(name), owner_(owner), handler_(handler) {
-    sc_core::sc_spawn_options options;
-    options.spawn_method();
-    options.dont_initialize();
-    options.set_sensitivity(&event_);
-    sc_core::sc_spawn([this] { fire(); }, sc_core::sc_gen_unique_name("delay_line"), &options);
-  }
+      : sc_core::sc_object(name), owner_(owner), handler_(handler),
+        timeline_(Timeline::instance()) {}
 
   /// An `at` before the last one posted is a broken invariant.
   void post(Time at, Item item) {
@@ -114,7 +94,7 @@ class DelayLine : public sc_core::sc_object {
     last_ = at;
     const bool idle = ring_.empty();
     ring_.push_back(Entry{at, std::move(item)});
-    if (idle && !firing_) event_.notify(to_sc_time(at - sim_now()));
+    if (idle && !firing_) timeline_.schedule(*this, at);
   }
 
   bool empty() const { return ring_.empty(); }
@@ -128,9 +108,7 @@ class DelayLine : public sc_core::sc_object {
     Item item{};
   };
 
-  void fire() {
-    ++KernelEvents::count();
-    const Time now = sim_now();
+  void fire(Time now) override {
     firing_ = true;
     while (!ring_.empty() && ring_.front().at <= now) {
       Item item = std::move(ring_.front().item);
@@ -138,12 +116,12 @@ class DelayLine : public sc_core::sc_object {
       (owner_->*handler_)(item);
     }
     firing_ = false;
-    if (!ring_.empty()) event_.notify(to_sc_time(ring_.front().at - now));
+    if (!ring_.empty()) timeline_.schedule(*this, ring_.front().at);
   }
 
   Owner* owner_;
   Handler handler_;
-  sc_core::sc_event event_;
+  Timeline& timeline_;
   Ring<Entry> ring_;
   Time last_{0};
   bool firing_ = false;

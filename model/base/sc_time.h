@@ -4,6 +4,7 @@
 #include <systemc>
 
 #include "base/time.h"
+#include "base/timeline.h"
 
 namespace rnic {
 
@@ -15,8 +16,5 @@ inline sc_core::sc_time to_sc_time(Time t) {
 inline Time from_sc_time(const sc_core::sc_time& t) {
   return Time{static_cast<std::int64_t>(t.value())};
 }
-
-/// Current simulated time.
-inline Time sim_now() { return from_sc_time(sc_core::sc_time_stamp()); }
 
 }  // namespace rnic

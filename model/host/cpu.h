@@ -60,7 +60,7 @@ class PollSpot : public MemoryWatcher {
   void memory_written(std::uint64_t /*pa*/, std::uint32_t /*bytes*/) override {
     ++writes_;
     last_write_ = sim_now();
-    if (waiting_) written_.notify();
+    if (waiting_) Timeline::notify(written_);
   }
 
   /// Writes seen since construction.

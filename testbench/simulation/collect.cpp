@@ -190,7 +190,7 @@ Result collect(const System& system, const config::LoadedConfig& loaded) {
   }
   collect_links(system, now, result);
   result.sim.simulated = now;
-  result.sim.kernel_events = KernelEvents::count();
+  result.sim.kernel_events = ModelEvents::count();
   result.bottleneck = find_bottleneck(result);
   return result;
 }

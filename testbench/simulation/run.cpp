@@ -8,6 +8,8 @@
 #include <iostream>
 
 #include "base/error.h"
+#include "base/sc_time.h"
+#include "base/timeline.h"
 #include "report/json_writer.h"
 #include "report/output_file.h"
 #include "report/text_report.h"
@@ -52,7 +54,9 @@ void run_to_completion(System& system) {
       throw SimulationError("nothing can happen any more and the workload is not done: " +
                             explain(system));
     }
-    sc_core::sc_start(to_sc_time(std::min(kSlice, left)));
+    const Time slice = std::min(kSlice, left);
+    Timeline::instance().set_horizon(sim_now() + slice);
+    sc_core::sc_start(to_sc_time(slice));
     if (m.failure) std::rethrow_exception(m.failure);
     if (progress && seconds_since(shown) > 0.2) {
       shown = WallClock::now();
@@ -69,6 +73,7 @@ void run_to_completion(System& system) {
 Result simulate(const config::LoadedConfig& loaded) {
   const auto start = WallClock::now();
   sc_core::sc_report_handler::set_actions(sc_core::SC_INFO, sc_core::SC_DO_NOTHING);
+  Timeline::instance();  // before any module: its process belongs to none of them
   System system(loaded.config);
   try {
     run_to_completion(system);

@@ -67,14 +67,14 @@ TEST(DmaEngine, AWriteWithoutClientIsCopiedAtOnce) {
 TEST(DmaEngine, KernelEventBudget) {
   PcieRig rig;
   std::array<std::uint8_t, 4096> buffer{};
-  const std::uint64_t start = KernelEvents::count();
+  const std::uint64_t start = ModelEvents::count();
   rig.dma.dma_read(kTimeZero, 0, 4096, buffer.data(), kPayload, &rig.client, 1);
   rig.run();
-  const std::uint64_t after_read = KernelEvents::count();
+  const std::uint64_t after_read = ModelEvents::count();
   EXPECT_EQ(after_read - start, 2U);
   rig.dma.dma_write(sim_now(), 0, 4096, buffer.data(), kPayload, &rig.client, 2);
   rig.run();
-  EXPECT_EQ(KernelEvents::count() - after_read, 1U);
+  EXPECT_EQ(ModelEvents::count() - after_read, 1U);
 }
 
 TEST(DmaEngine, ReadsOfDifferentCallersOverlap) {
@@ -298,13 +298,13 @@ TEST(DmaEngine, FewTagsBoundSmallReadsToo) {
 TEST(DmaEngine, WithTagsEnoughTheLinkBoundsReads) {
   PcieRig rig;
   ClosedLoop loop(rig.dma, 4096, true, false);
-  const std::uint64_t start = KernelEvents::count();
+  const std::uint64_t start = ModelEvents::count();
   loop.start(64, 4000);
   rig.run();
   const double expected = 64 * 512.0 / 552;
   EXPECT_NEAR(loop.gbps(), expected, expected * 0.02);
   // More is asked for than tags can hold, and still a read costs its two events.
-  EXPECT_LT(static_cast<double>(KernelEvents::count() - start), 4000 * 2.1);
+  EXPECT_LT(static_cast<double>(ModelEvents::count() - start), 4000 * 2.1);
 }
 
 TEST(DmaEngine, TheLinkBoundsWrites) {

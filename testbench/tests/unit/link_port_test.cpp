@@ -26,7 +26,7 @@ struct Rig {
     peer.tx.bind(port.rx);
     sc_core::sc_start(sc_core::SC_ZERO_TIME);
     peer.arrivals.clear();  // link training
-    KernelEvents::count() = 0;
+    ModelEvents::count() = 0;
   }
   void run() { sc_core::sc_start(); }
 
@@ -43,7 +43,7 @@ TEST(LinkPort, IdlePortSendsWithoutEvents) {
   ASSERT_EQ(rig.peer.arrivals.size(), 1U);
   EXPECT_EQ(rig.peer.arrivals[0].at, nanoseconds(140));
   rig.run();
-  EXPECT_EQ(KernelEvents::count(), 0U);
+  EXPECT_EQ(ModelEvents::count(), 0U);
   EXPECT_EQ(rig.port.unit().busy(), nanoseconds(80));
   EXPECT_EQ(rig.port.sent().frames, 1U);
   EXPECT_EQ(rig.port.sent().data_packets, 1U);
@@ -63,7 +63,7 @@ TEST(LinkPort, BackToBackFramesCostOneEventEach) {
     EXPECT_EQ(rig.peer.arrivals[k].at, nanoseconds(80 * (i + 1) + 50));
   }
   // The first went out at once; each of the others waited for the one before.
-  EXPECT_EQ(KernelEvents::count(), 9U);
+  EXPECT_EQ(ModelEvents::count(), 9U);
   // Queue length 9 during the first frame, 8 during the second, ... 0 during the last: 45 x 80 ns
   // in 800 ns.
   EXPECT_DOUBLE_EQ(rig.port.unit().occupancy_mean(kTimeZero, nanoseconds(800)), 4.5);
@@ -125,7 +125,7 @@ TEST(LinkPort, ArrivalCostsOneEventAndThePhy) {
   EXPECT_EQ(rig.sink.arrivals[0].at, nanoseconds(150));
   EXPECT_EQ(rig.sink.arrivals[0].number, 7U);
   EXPECT_EQ(trace.of(Stage::kPropagate), nanoseconds(150));
-  EXPECT_EQ(KernelEvents::count(), 1U);
+  EXPECT_EQ(ModelEvents::count(), 1U);
   EXPECT_EQ(rig.port.received().data_packets, 1U);
   EXPECT_EQ(rig.port.received().wire_bytes, 1000U);
 }

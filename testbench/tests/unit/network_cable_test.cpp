@@ -29,7 +29,7 @@ struct Rig {
         sink_b(b, pool) {
     cable.connect(a, b);
     sc_core::sc_start(sc_core::SC_ZERO_TIME);
-    KernelEvents::count() = 0;
+    ModelEvents::count() = 0;
   }
   void run() { sc_core::sc_start(); }
 
@@ -49,7 +49,7 @@ TEST(Cable, DelaysBothWays) {
   // Serialisation, PHY, cable, PHY.
   EXPECT_EQ(rig.sink_b.arrivals.at(0).at, nanoseconds(80 + 50 + 10 + 50));
   EXPECT_EQ(rig.sink_a.arrivals.at(0).at, nanoseconds(40 + 50 + 10 + 50));
-  EXPECT_EQ(KernelEvents::count(), 2U);  // the arrivals
+  EXPECT_EQ(ModelEvents::count(), 2U);  // the arrivals
   EXPECT_EQ(rig.pool.in_use(), 0U);
 }
 
@@ -65,7 +65,7 @@ void expect_two_events_a_frame(FlowControl flow_control, std::uint32_t link_pack
   EXPECT_EQ(rig.a.sent().control_frames, link_packets);
   EXPECT_EQ(rig.sink_b.arrivals.back().at,
             nanoseconds(336'000 + 110) + link_packets * picoseconds(640));
-  EXPECT_LE(KernelEvents::count(), 2000U + link_packets);
+  EXPECT_LE(ModelEvents::count(), 2000U + link_packets);
   EXPECT_EQ(rig.a.unit().stalled(stats::StallCause::kNoCredit), kTimeZero);
 }
 

@@ -59,7 +59,7 @@ struct Rig {
                    i);
     }
     sc_core::sc_start(sc_core::SC_ZERO_TIME);
-    KernelEvents::count() = 0;
+    ModelEvents::count() = 0;
   }
   Frame* frame_to(std::uint32_t host, std::uint32_t wire_bytes, std::uint64_t number = 0) {
     Frame* frame = make_frame(pool, wire_bytes, 0, number);
@@ -91,7 +91,7 @@ TEST(Switch, ForwardsByMacAfterItsLatency) {
   EXPECT_EQ(trace.of(Stage::kSerialize), nanoseconds(160));
   EXPECT_EQ(trace.of(Stage::kPropagate), nanoseconds(220));
   EXPECT_EQ(trace.total(), nanoseconds(530));
-  EXPECT_EQ(KernelEvents::count(), 2U);  // two arrivals: nothing contended
+  EXPECT_EQ(ModelEvents::count(), 2U);  // two arrivals: nothing contended
   EXPECT_EQ(rig.pool.in_use(), 0U);
 }
 

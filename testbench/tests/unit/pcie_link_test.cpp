@@ -76,7 +76,7 @@ TEST(PcieLink, AnErrorIsOneCompletionWithoutData) {
 TEST(PcieLink, DoorbellArrivesAfterSerialisationAndLatency) {
   PcieRig rig;
   const std::array<std::uint8_t, 8> doorbell{1, 2, 3, 4, 5, 6, 7, 8};
-  const std::uint64_t before = KernelEvents::count();
+  const std::uint64_t before = ModelEvents::count();
   rig.root.mmio_write(nanoseconds(5), 0x800, doorbell.data(), 8, Purpose::kDoorbell);
   // 5 ns, 32 B at 125 ps = 4 ns, 100 ns: known at once, without an event.
   ASSERT_EQ(rig.bar.writes.size(), 1U);
@@ -84,7 +84,7 @@ TEST(PcieLink, DoorbellArrivesAfterSerialisationAndLatency) {
   EXPECT_EQ(rig.bar.writes[0].offset, 0x800U);
   EXPECT_EQ(rig.bar.writes[0].purpose, Purpose::kDoorbell);
   EXPECT_EQ(rig.bar.writes[0].data, std::vector<std::uint8_t>(doorbell.begin(), doorbell.end()));
-  EXPECT_EQ(KernelEvents::count(), before);
+  EXPECT_EQ(ModelEvents::count(), before);
   EXPECT_EQ(rig.link.counter(Direction::kToDevice, Purpose::kDoorbell).wire_bytes, 32U);
 }
 
