@@ -19,6 +19,7 @@ namespace rnic {
 /// packets.
 struct ModelEvents {
   static std::uint64_t count() { return Timeline::instance().fired(); }
+  static void reset() { Timeline::instance().reset_fired(); }
 };
 
 /// Delivers items at arbitrary future times, earliest first, ties in posting order. A binary heap

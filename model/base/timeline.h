@@ -55,6 +55,7 @@ class Timeline {
 
   /// Sources fired so far.
   std::uint64_t fired() const { return fired_; }
+  void reset_fired() { fired_ = 0; }
   /// Times the kernel called; at most one for each instant.
   std::uint64_t kernel_calls() const { return kernel_calls_; }
 

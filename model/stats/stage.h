@@ -56,7 +56,7 @@ enum class Journey : std::uint8_t {
 /// not go back in time; an earlier mark is taken as "no time passed".
 class MessageTrace {
  public:
-  void start(Time now, Journey journey) {
+  void start(Time now, Journey journey = Journey::kToCompletion) {
     started_ = last_ = now;
     journey_ = journey;
     duration_.fill(kTimeZero);

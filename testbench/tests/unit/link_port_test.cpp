@@ -26,7 +26,7 @@ struct Rig {
     peer.tx.bind(port.rx);
     sc_core::sc_start(sc_core::SC_ZERO_TIME);
     peer.arrivals.clear();  // link training
-    ModelEvents::count() = 0;
+    ModelEvents::reset();
   }
   void run() { sc_core::sc_start(); }
 

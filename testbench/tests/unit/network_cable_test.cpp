@@ -29,7 +29,7 @@ struct Rig {
         sink_b(b, pool) {
     cable.connect(a, b);
     sc_core::sc_start(sc_core::SC_ZERO_TIME);
-    ModelEvents::count() = 0;
+    ModelEvents::reset();
   }
   void run() { sc_core::sc_start(); }
 

@@ -59,7 +59,7 @@ struct Rig {
                    i);
     }
     sc_core::sc_start(sc_core::SC_ZERO_TIME);
-    ModelEvents::count() = 0;
+    ModelEvents::reset();
   }
   Frame* frame_to(std::uint32_t host, std::uint32_t wire_bytes, std::uint64_t number = 0) {
     Frame* frame = make_frame(pool, wire_bytes, 0, number);
