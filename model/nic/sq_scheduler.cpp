@@ -16,6 +16,7 @@ void SqScheduler::ContextWait::resume(Time now) {
   QpContext& context = *qp;
   const bool is_response = response;
   owner->waits_.give(this);
+  ++owner->slots_free_;  // the one kept for this packet
   owner->serve(context, is_response, now, true);
   owner->run(now);
 }
@@ -23,9 +24,14 @@ void SqScheduler::ContextWait::resume(Time now) {
 SqScheduler::SqScheduler(const sc_core::sc_module_name& name, const config::NicConfig& config,
                          transport::Transport& transport, protocol::FramePool& frames,
                          Pool<TxJob>& jobs)
-    : sc_module(name), transport_(transport), frames_(frames), jobs_(jobs),
-      stage_(this->name(), config.scheduler, Clock(config.clock_hz)), slots_(config.tx_slots),
-      slots_free_(config.tx_slots), look_ahead_(stage_.interval() * kLookAheadPicks),
+    : sc_module(name),
+      transport_(transport),
+      frames_(frames),
+      jobs_(jobs),
+      stage_(this->name(), config.scheduler, Clock(config.clock_hz)),
+      slots_(config.tx_slots),
+      slots_free_(config.tx_slots),
+      look_ahead_(stage_.interval() * kLookAheadPicks),
       wake_("wake", this, &SqScheduler::wake),
       later_("later", this, &SqScheduler::response_due) {
   scheduler.bind(*this);
@@ -46,12 +52,15 @@ void SqScheduler::activate(QpContext& qp, Time t) {
 
 void SqScheduler::slot_freed(Time t) {
   ++slots_free_;
-  if (full_since_ != kTimeNever) {
-    const Time now = std::max(t, full_since_);
-    stage_.stats().add_stall(stats::StallCause::kDownstreamFull, now - full_since_);
-    full_since_ = kTimeNever;
-  }
+  end_stall(t);
   run(sim_now());
+}
+
+void SqScheduler::end_stall(Time now) {
+  if (full_since_ == kTimeNever) return;
+  stage_.stats().add_stall(stats::StallCause::kDownstreamFull,
+                           std::max(now, full_since_) - full_since_);
+  full_since_ = kTimeNever;
 }
 
 bool SqScheduler::postpone_response(QpContext& qp) {
@@ -92,6 +101,7 @@ bool SqScheduler::pick(Time now) {
     if (full_since_ == kTimeNever) full_since_ = now;
     return false;
   }
+  end_stall(now);
   if (stage_.free_at() > sim_now() + look_ahead_) {
     const Time at = stage_.free_at() - look_ahead_;
     if (at < wake_at_) {
@@ -124,6 +134,7 @@ void SqScheduler::serve(QpContext& qp, bool response, Time t, bool again) {
   wait->response = response;
   if (!contexts->acquire(qp, response ? ContextRole::kResponder : ContextRole::kRequester, t, wait,
                          again)) {
+    --slots_free_;  // others must not fill the transmit path meanwhile
     return;
   }
   waits_.give(wait);

@@ -42,6 +42,7 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
 
   void run(Time now);
   bool pick(Time now);
+  void end_stall(Time now);
   void serve(QpContext& qp, bool response, Time t, bool again);
   void serve_response(QpContext& qp, Time t);
   void serve_request(QpContext& qp, Time t);
