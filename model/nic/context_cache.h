@@ -13,6 +13,7 @@
 #include "config/config.h"
 #include "nic/waiter.h"
 #include "pcie/dma.h"
+#include "stats/unit_stats.h"
 
 namespace rnic::nic {
 
@@ -53,11 +54,12 @@ template <typename Entry>
 class ContextCache : public pcie::DmaClient {
  public:
   ContextCache(std::string name, const config::CacheConfig& config, std::uint64_t seed,
-               tlm_ext::Purpose purpose, MissBudget& budget)
+               tlm_ext::Purpose purpose, MissBudget& budget, stats::StallCause cause,
+               stats::UnitStats& unit)
       : name_(std::move(name)),
         cache_(config.entries, config.ways, replacement_policy(config.replacement),
                Rng(seed, name_)),
-        purpose_(purpose), budget_(budget) {}
+        purpose_(purpose), budget_(budget), cause_(cause), unit_(unit) {}
 
   /// The entry when cached. `again`: a repeated lookup after a miss, not counted.
   Entry* lookup(std::uint64_t key, bool again) {
@@ -72,6 +74,7 @@ class ContextCache : public pcie::DmaClient {
         return;
       }
     }
+    if (outstanding_.empty()) waiting_since_ = sim_now();
     Miss* miss = misses_.take();
     miss->key = key;
     miss->address = address;
@@ -98,6 +101,7 @@ class ContextCache : public pcie::DmaClient {
       Miss* miss = outstanding_[i];
       if (miss->key != token) continue;
       outstanding_.erase(outstanding_.begin() + static_cast<std::ptrdiff_t>(i));
+      if (outstanding_.empty()) unit_.add_stall(cause_, now - waiting_since_);
       cache_.insert(token).load(miss->line.data());
       miss->waiters.resume_all(now);
       misses_.give(miss);
@@ -132,6 +136,9 @@ class ContextCache : public pcie::DmaClient {
   SetAssocCache<Entry> cache_;
   tlm_ext::Purpose purpose_;
   MissBudget& budget_;
+  stats::StallCause cause_;
+  stats::UnitStats& unit_;  ///< whose work waits while a fetch is under way
+  Time waiting_since_{0};
   std::vector<Miss*> outstanding_;
   Pool<Miss> misses_;
 };

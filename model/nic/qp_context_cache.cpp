@@ -7,8 +7,9 @@ QpContextCache::QpContextCache(const sc_core::sc_module_name& name,
                                const config::NicConfig& config, std::uint64_t seed,
                                std::uint64_t qpc_base, MissBudget& budget)
     : sc_module(name), qpc_base_(qpc_base),
-      cache_(std::string(this->name()), config.qpc_cache, seed, tlm_ext::Purpose::kQpc, budget),
-      stage_(this->name(), config.qpc_lookup, Clock(config.clock_hz)) {
+      stage_(this->name(), config.qpc_lookup, Clock(config.clock_hz)),
+      cache_(std::string(this->name()), config.qpc_cache, seed, tlm_ext::Purpose::kQpc, budget,
+             stats::StallCause::kContext, stage_.stats()) {
   contexts.bind(*this);
 }
 

@@ -32,8 +32,8 @@ class QpContextCache : public sc_core::sc_module, public ContextIf {
 
  private:
   std::uint64_t qpc_base_;
-  ContextCache<QpcLine> cache_;
   PipelineStage stage_;
+  ContextCache<QpcLine> cache_;
 };
 
 }  // namespace rnic::nic

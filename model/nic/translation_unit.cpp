@@ -12,11 +12,11 @@ TranslationUnit::TranslationUnit(const sc_core::sc_module_name& name,
                                  std::uint64_t mpt_base, std::uint64_t mtt_base,
                                  std::uint32_t mpt_entries, MissBudget& budget)
     : sc_module(name), mpt_base_(mpt_base), mtt_base_(mtt_base), mpt_entries_(mpt_entries),
+      stage_(this->name(), config.translation, Clock(config.clock_hz)),
       mpt_(std::string(this->name()) + ".mpt_cache", config.mpt_cache, seed,
-           tlm_ext::Purpose::kMpt, budget),
+           tlm_ext::Purpose::kMpt, budget, stats::StallCause::kTranslation, stage_.stats()),
       mtt_(std::string(this->name()) + ".mtt_cache", config.mtt_cache, seed,
-           tlm_ext::Purpose::kMtt, budget),
-      stage_(this->name(), config.translation, Clock(config.clock_hz)) {
+           tlm_ext::Purpose::kMtt, budget, stats::StallCause::kTranslation, stage_.stats()) {
   translation.bind(*this);
 }
 

@@ -62,9 +62,9 @@ class TranslationUnit : public sc_core::sc_module, public TranslationIf {
   std::uint64_t mpt_base_;
   std::uint64_t mtt_base_;
   std::uint32_t mpt_entries_;
+  PipelineStage stage_;
   ContextCache<MptLine> mpt_;
   ContextCache<MttLine> mtt_;
-  PipelineStage stage_;
 };
 
 }  // namespace rnic::nic

@@ -181,8 +181,10 @@ Result collect(const System& system, const config::LoadedConfig& loaded) {
     }
     host.cpu_busy = std::min(1.0, host.cpu_busy);
     host.cpu_polling = std::min(host.cpu_busy, host.cpu_polling);
+    const auto& driver = node.host.verbs.stats();
+    const auto& registration = driver.registration;
+    host.syscalls = registration.calls + driver.commands;  // the data path makes none
     result.hosts.push_back(host);
-    const auto& registration = node.host.verbs.stats().registration;
     result.registration.calls += registration.calls;
     result.registration.pages += registration.pages;
     result.registration.time += registration.time;

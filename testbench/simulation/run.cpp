@@ -78,7 +78,7 @@ Result simulate(const config::LoadedConfig& loaded) {
   try {
     run_to_completion(system);
   } catch (const sc_core::sc_report& report) {
-    throw SimulationError(report.what());  // an exception thrown inside a kernel process
+    throw SimulationError(report.get_msg());  // an exception thrown inside a kernel process
   }
   for (const auto& flow : system.flows) system.measurement.corrupt_bytes += flow->verify();
   if (system.measurement.corrupt_bytes > 0) {
