@@ -37,7 +37,11 @@ void CompletionUnit::retire(QpContext& qp, Time t) {
 
 void CompletionUnit::complete(QpContext& qp, transport::SendEntry& entry, Time t) {
   const bool failed = entry.status != WcStatus::kSuccess;
-  if (entry.trace != nullptr) entry.trace->mark_return(stats::Stage::kAck, t);
+  if (entry.trace != nullptr) {
+    // A READ or atomic is acknowledged by its data, which is on the way to memory now.
+    const bool answered = entry.wqe.is_read() || entry.wqe.is_atomic();
+    entry.trace->mark_return(answered ? stats::Stage::kPlacement : stats::Stage::kAck, t);
+  }
   if (!entry.wqe.signaled && !failed) return;
   protocol::Cqe cqe;
   cqe.kind = failed ? protocol::Cqe::Kind::kRequesterError : protocol::Cqe::Kind::kRequester;

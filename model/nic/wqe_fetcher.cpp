@@ -69,7 +69,8 @@ void WqeFetcher::dma_done(std::uint64_t token) {
   if (qp.state == protocol::QpState::kError) {
     completion->retire(qp, now);
   } else {
-    scheduler->activate(qp, stage_.free_at() + stage_.latency());
+    // When the last WQE has been decoded.
+    scheduler->activate(qp, stage_.free_at() - stage_.interval() + stage_.latency());
   }
 }
 
