@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <systemc>
-
 #include <algorithm>
 #include <cstdint>
+#include <systemc>
 #include <utility>
 #include <vector>
 
@@ -32,7 +31,9 @@ class EventQueue : public sc_core::sc_object, private Timeline::Source {
   using Handler = void (Owner::*)(Item&);
 
   EventQueue(const char* name, Owner* owner, Handler handler)
-      : sc_core::sc_object(name), owner_(owner), handler_(handler),
+      : sc_core::sc_object(name),
+        owner_(owner),
+        handler_(handler),
         timeline_(Timeline::instance()) {}
 
   /// `at` must not lie in the past.
@@ -86,7 +87,9 @@ class DelayLine : public sc_core::sc_object, private Timeline::Source {
   using Handler = void (Owner::*)(Item&);
 
   DelayLine(const char* name, Owner* owner, Handler handler)
-      : sc_core::sc_object(name), owner_(owner), handler_(handler),
+      : sc_core::sc_object(name),
+        owner_(owner),
+        handler_(handler),
         timeline_(Timeline::instance()) {}
 
   /// An `at` before the last one posted is a broken invariant.

@@ -25,9 +25,14 @@ class SetAssocCache {
     Value value{};
   };
 
-  /// `ways` must divide `entries`; both positive. tree-PLRU needs a power of two of at most 32 ways.
+  /// `ways` must divide `entries`; both positive. tree-PLRU needs a power of two of at most 32
+  /// ways.
   SetAssocCache(std::uint32_t entries, std::uint32_t ways, ReplacementPolicy policy, Rng rng)
-      : ways_(ways), sets_(entries / ways), policy_(policy), rng_(rng), lines_(entries),
+      : ways_(ways),
+        sets_(entries / ways),
+        policy_(policy),
+        rng_(rng),
+        lines_(entries),
         plru_(policy == ReplacementPolicy::kTreePlru ? sets_ : 0) {}
 
   /// The value of `key`, or null; counts a hit or a miss and touches the line.

@@ -33,8 +33,8 @@ struct SimConfig {
 };
 
 struct OutputConfig {
-  std::string dir;                   ///< empty: stdout only
-  std::vector<std::string> traces;   ///< subset of pcap, perfetto, vcd
+  std::string dir;                  ///< empty: stdout only
+  std::vector<std::string> traces;  ///< subset of pcap, perfetto, vcd
   ProgressMode progress;
 };
 
@@ -47,9 +47,9 @@ struct LinkConfig {
   BitRate rate;
   Time delay;
   FlowControl flow_control;
-  std::uint32_t data_vls;           ///< IB data virtual lanes (priorities on Ethernet are always 8)
-  std::uint64_t credit_update;      ///< IB: freed bytes on a VL that trigger a flow-control packet
-  Time phy_latency;                 ///< PCS/PMA + FEC latency of one end, each direction
+  std::uint32_t data_vls;       ///< IB data virtual lanes (priorities on Ethernet are always 8)
+  std::uint64_t credit_update;  ///< IB: freed bytes on a VL that trigger a flow-control packet
+  Time phy_latency;             ///< PCS/PMA + FEC latency of one end, each direction
   double loss_rate;
   double corrupt_rate;
   std::vector<std::uint64_t> drop_list;
@@ -73,9 +73,9 @@ struct TransportConfig {
   std::uint32_t min_rnr_timer;
   std::uint32_t max_rd_atomic;
   std::uint32_t max_dest_rd_atomic;
-  std::uint32_t ack_every;        ///< AckReq every n packets inside a long message
-  std::uint32_t ack_coalesce;     ///< responder: requests with AckReq answered by one ACK at most
-  Time ack_coalesce_time;         ///< longest an ACK is held back for coalescing
+  std::uint32_t ack_every;     ///< AckReq every n packets inside a long message
+  std::uint32_t ack_coalesce;  ///< responder: requests with AckReq answered by one ACK at most
+  Time ack_coalesce_time;      ///< longest an ACK is held back for coalescing
 };
 
 struct TcpConfig {
@@ -108,13 +108,13 @@ struct IommuConfig {
 };
 
 struct CpuConfig {
-  Time post_cost;        ///< build one WQE in the ring
-  Time sge_cost;         ///< each further scatter/gather entry
+  Time post_cost;  ///< build one WQE in the ring
+  Time sge_cost;   ///< each further scatter/gather entry
   Time inline_cost_per_64b;
-  Time doorbell_cost;    ///< doorbell record, barrier and 8 B MMIO store, as seen by the core
+  Time doorbell_cost;  ///< doorbell record, barrier and 8 B MMIO store, as seen by the core
   Time blueflame_cost_per_64b;
-  Time poll_cost;        ///< one poll of a CQ or of a memory location
-  Time cqe_cost;         ///< digest one CQE
+  Time poll_cost;  ///< one poll of a CQ or of a memory location
+  Time cqe_cost;   ///< digest one CQE
 };
 
 struct PcieConfig {
@@ -145,7 +145,7 @@ struct NicConfig {
   double clock_hz;
   CacheConfig qpc_cache;
   CacheConfig mpt_cache;
-  CacheConfig mtt_cache;   ///< an entry is one 64 B line of eight MTTs
+  CacheConfig mtt_cache;       ///< an entry is one 64 B line of eight MTTs
   std::uint32_t wqe_prefetch;  ///< WQEs fetched by one DMA read at most
   std::uint32_t wqe_cache;     ///< fetched WQEs buffered for each QP
   SqPolicy sq_scheduler;
@@ -175,7 +175,7 @@ struct WorkloadConfig {
   Op op;
   Pattern pattern;
   std::uint64_t msg_size;
-  std::uint64_t iterations;   ///< measured messages of each flow
+  std::uint64_t iterations;  ///< measured messages of each flow
   std::uint32_t qps;
   std::uint32_t depth;
   std::uint32_t inline_max;
@@ -183,9 +183,9 @@ struct WorkloadConfig {
   std::uint32_t post_batch;
   bool bidirectional;
   std::uint32_t mrs;
-  std::uint64_t mr_size;      ///< 0: as large as the workload needs
+  std::uint64_t mr_size;  ///< 0: as large as the workload needs
   Access access;
-  std::uint32_t idle_qps;     ///< further connected QPs that stay silent
+  std::uint32_t idle_qps;  ///< further connected QPs that stay silent
 };
 
 struct Config {

@@ -10,8 +10,7 @@
 
 /// Private to the parameter tables: how they are written. `RNIC_FIELD(nic.tx_slots)` binds a
 /// Config field; a function rather than a member pointer, because fields are nested.
-#define RNIC_FIELD(path) \
-  ([](Config& c) -> auto& { return c.path; })
+#define RNIC_FIELD(path) ([](Config & c) -> auto& { return c.path; })
 /// As RNIC_FIELD for an enumeration, which the table sets by value.
 #define RNIC_CHOICE(path) \
   [](Config& c, int value) { c.path = static_cast<std::decay_t<decltype(c.path)>>(value); }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <systemc>
-
 #include <array>
 #include <cstdint>
+#include <systemc>
 
 #include "base/event_queue.h"
 #include "base/pool.h"

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <systemc>
-
 #include <cstdint>
+#include <systemc>
 
 #include "config/config.h"
 #include "host/address_space.h"

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <systemc>
-
 #include <cstdint>
 #include <memory>
+#include <systemc>
 #include <unordered_map>
 #include <vector>
 
@@ -15,10 +14,10 @@
 #include "host/memory_registrar.h"
 #include "host/status.h"
 #include "host/verbs_types.h"
-#include "stats/trace_source.h"
 #include "protocol/command.h"
 #include "protocol/cqe.h"
 #include "protocol/wqe.h"
+#include "stats/trace_source.h"
 
 namespace rnic::host::verbs {
 
@@ -77,9 +76,8 @@ struct DriverStats {
 /// errno-like as in libibverbs.
 class Context : public sc_core::sc_module, public stats::TraceSource {
  public:
-  Context(const sc_core::sc_module_name& name, const config::Config& config,
-          PhysicalMemory& memory, AddressSpace& space, ContextMemory& context_memory,
-          MmioPort& mmio);
+  Context(const sc_core::sc_module_name& name, const config::Config& config, PhysicalMemory& memory,
+          AddressSpace& space, ContextMemory& context_memory, MmioPort& mmio);
 
   std::uint32_t alloc_pd() { return next_pd_++; }
   RegistrationResult reg_mr(Core& core, std::uint32_t pd, std::uint64_t addr, std::uint64_t length,

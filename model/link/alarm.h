@@ -16,7 +16,9 @@ class Alarm : public sc_core::sc_object, private Timeline::Source {
   using Handler = void (Owner::*)(Time);
 
   Alarm(const char* name, Owner* owner, Handler handler)
-      : sc_core::sc_object(name), owner_(owner), handler_(handler),
+      : sc_core::sc_object(name),
+        owner_(owner),
+        handler_(handler),
         timeline_(Timeline::instance()) {}
 
   /// kTimeNever, or a time not before the one already set, changes nothing.

@@ -10,8 +10,11 @@ using protocol::QpState;
 
 CommandUnit::CommandUnit(const sc_core::sc_module_name& name, const config::NicConfig& config,
                          transport::Transport& transport, QpTable& queue_pairs)
-    : sc_module(name), transport_(transport), queue_pairs_(queue_pairs),
-      latency_(config.command_latency), max_rd_atomic_(config.max_rd_atomic),
+    : sc_module(name),
+      transport_(transport),
+      queue_pairs_(queue_pairs),
+      latency_(config.command_latency),
+      max_rd_atomic_(config.max_rd_atomic),
       executing_("executing", this, &CommandUnit::run) {
   commands.bind(*this);
 }
@@ -50,7 +53,8 @@ CommandStatus CommandUnit::dispatch(const protocol::CommandMailbox& mailbox, Tim
     case CommandOpcode::kDestroyQp: {
       QpContext* qp = queue_pairs_.find(mailbox.destroy_qp.qpn);
       if (qp == nullptr) return CommandStatus::kBadResource;
-      // Packets in flight may still refer to the object: it stays, deaf, until its number is reused.
+      // Packets in flight may still refer to the object: it stays, deaf, until its number is
+      // reused.
       reset(*qp);
       return CommandStatus::kOk;
     }

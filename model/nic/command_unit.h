@@ -4,8 +4,8 @@
 #include <systemc>
 
 #include "base/event_queue.h"
-#include "base/rate_server.h"
 #include "base/pool.h"
+#include "base/rate_server.h"
 #include "config/config.h"
 #include "nic/interfaces.h"
 #include "pcie/dma.h"

@@ -6,8 +6,7 @@ namespace rnic::nic {
 using protocol::QpState;
 using protocol::WcStatus;
 
-CompletionUnit::CompletionUnit(const sc_core::sc_module_name& name,
-                               const config::NicConfig& config)
+CompletionUnit::CompletionUnit(const sc_core::sc_module_name& name, const config::NicConfig& config)
     : sc_module(name), stage_(this->name(), config.completion, Clock(config.clock_hz)) {
   completion.bind(*this);
 }

@@ -19,9 +19,12 @@ namespace rnic::nic {
 
 inline ReplacementPolicy replacement_policy(config::Replacement r) {
   switch (r) {
-    case config::Replacement::kRandom: return ReplacementPolicy::kRandom;
-    case config::Replacement::kTreePlru: return ReplacementPolicy::kTreePlru;
-    case config::Replacement::kLru: break;
+    case config::Replacement::kRandom:
+      return ReplacementPolicy::kRandom;
+    case config::Replacement::kTreePlru:
+      return ReplacementPolicy::kTreePlru;
+    case config::Replacement::kLru:
+      break;
   }
   return ReplacementPolicy::kLru;
 }
@@ -59,7 +62,10 @@ class ContextCache : public pcie::DmaClient {
       : name_(std::move(name)),
         cache_(config.entries, config.ways, replacement_policy(config.replacement),
                Rng(seed, name_)),
-        purpose_(purpose), budget_(budget), cause_(cause), unit_(unit) {}
+        purpose_(purpose),
+        budget_(budget),
+        cause_(cause),
+        unit_(unit) {}
 
   /// The entry when cached. `again`: a repeated lookup after a miss, not counted.
   Entry* lookup(std::uint64_t key, bool again) {

@@ -15,8 +15,7 @@ void CqUnit::create(std::uint32_t cqn, std::uint64_t ring_address, std::uint32_t
   queues_[cqn] = Queue{ring_address, log_entries, 0};
 }
 
-void CqUnit::post(std::uint32_t cqn, const protocol::Cqe& cqe, stats::MessageTrace* trace,
-                  Time t) {
+void CqUnit::post(std::uint32_t cqn, const protocol::Cqe& cqe, stats::MessageTrace* trace, Time t) {
   if (cqn >= queues_.size() || queues_[cqn].ring_address == 0) panic(name(), "unknown CQ");
   Queue& queue = queues_[cqn];
   Write* write = writes_.take();

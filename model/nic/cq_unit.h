@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <systemc>
-
 #include <array>
+#include <systemc>
 #include <vector>
 
 #include "base/pool.h"

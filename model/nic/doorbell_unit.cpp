@@ -11,7 +11,9 @@ using protocol::kWqeBlockBytes;
 
 DoorbellUnit::DoorbellUnit(const sc_core::sc_module_name& name, const config::NicConfig& config,
                            const QpTable& queue_pairs)
-    : sc_module(name), queue_pairs_(queue_pairs), clock_(config.clock_hz),
+    : sc_module(name),
+      queue_pairs_(queue_pairs),
+      clock_(config.clock_hz),
       stage_(this->name(), config.doorbell, clock_),
       arrivals_("arrivals", this, &DoorbellUnit::arrive) {
   bar.bind(*this);
@@ -62,8 +64,8 @@ void DoorbellUnit::arrive(Write*& write) {
       break;
     default:
       if (write->offset > BarLayout::kSendDoorbell &&
-          write->offset < BarLayout::kSendDoorbell +
-                              std::uint64_t{protocol::kMaxWqeBlocks} * kWqeBlockBytes) {
+          write->offset <
+              BarLayout::kSendDoorbell + std::uint64_t{protocol::kMaxWqeBlocks} * kWqeBlockBytes) {
         blueflame(*write, now);
       } else {
         ++ignored_;
@@ -94,8 +96,8 @@ void DoorbellUnit::blueflame(const Write& write, Time t) {
   const std::uint64_t at = write.offset - BarLayout::kSendDoorbell;
   std::memcpy(push_.blocks.data() + at, write.data.data(), write.bytes);
   if (at == 0) {
-    push_.wanted = std::clamp(protocol::peek_wqe_blocks(write.data.data()), 1U,
-                              protocol::kMaxWqeBlocks);
+    push_.wanted =
+        std::clamp(protocol::peek_wqe_blocks(write.data.data()), 1U, protocol::kMaxWqeBlocks);
     push_.have = 0;
   }
   if (++push_.have < push_.wanted) return;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <systemc>
-#include <tlm>
-
 #include <array>
 #include <cstdint>
+#include <systemc>
+#include <tlm>
 
 #include "base/event_queue.h"
 #include "base/pool.h"

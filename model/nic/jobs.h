@@ -16,12 +16,12 @@ struct TxJob {
   protocol::Frame* frame = nullptr;
   transport::TxPlan plan;
   Translation translation;
-  TxJob* next = nullptr;           ///< next packet of the same QP
-  std::uint32_t piece = 0;         ///< scatter/gather piece being translated
-  std::uint32_t filled = 0;        ///< payload bytes for which reads were issued
+  TxJob* next = nullptr;     ///< next packet of the same QP
+  std::uint32_t piece = 0;   ///< scatter/gather piece being translated
+  std::uint32_t filled = 0;  ///< payload bytes for which reads were issued
   std::uint32_t reads_pending = 0;
   bool all_issued = false;
-  bool ready = false;              ///< payload complete; leaves when it is the QP's oldest
+  bool ready = false;  ///< payload complete; leaves when it is the QP's oldest
   bool failed = false;
   Time ready_at{0};
 };
@@ -37,11 +37,11 @@ struct RxJob : public Waiter {
   class Responder* responder = nullptr;  ///< who is to be resumed, when not the pipeline
   std::uint32_t piece_count = 0;
   std::uint32_t piece = 0;
-  std::uint32_t placed = 0;          ///< payload bytes for which writes were issued
+  std::uint32_t placed = 0;  ///< payload bytes for which writes were issued
   std::uint32_t writes_pending = 0;
-  bool finished = false;             ///< all writes issued
-  bool recv_taken = false;           ///< holds the QP's front RECV
-  Time left_device{0};               ///< last payload byte on the way to memory
+  bool finished = false;    ///< all writes issued
+  bool recv_taken = false;  ///< holds the QP's front RECV
+  Time left_device{0};      ///< last payload byte on the way to memory
   Time arrived{0};
   std::array<protocol::Sge, protocol::kMaxSge> pieces;
 

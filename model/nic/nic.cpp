@@ -19,7 +19,9 @@ const config::StageConfig* engine(const config::Config& config, const config::St
 Nic::Nic(const sc_core::sc_module_name& name, const config::Config& config,
          const transport::PortIdentity& identity, const ContextTables& tables,
          const link::LinkPortConfig& link_config, protocol::FramePool& frames)
-    : sc_module(name), misses_(config.nic.context_misses), identity_(identity),
+    : sc_module(name),
+      misses_(config.nic.context_misses),
+      identity_(identity),
       encapsulation_(transport::make_encapsulation(config.transport.protocol)),
       transport_(transport::make_transport(config, *encapsulation_, identity_)),
       dma("dma", config.pcie, Clock(config.nic.clock_hz).cycles(config.nic.dma.latency),
@@ -37,8 +39,11 @@ Nic::Nic(const sc_core::sc_module_name& name, const config::Config& config,
       rx_pipeline("rx_pipeline", config.nic, *transport_, *encapsulation_, queue_pairs, frames,
                   engine(config, config.nic.tcp_rx)),
       responder("responder", config.nic, *transport_, moves_bytes(config)),
-      rq("rq", config.nic), completion("completion", config.nic), cq("cq"),
-      timer("timer", *transport_), command("command", config.nic, *transport_, queue_pairs) {
+      rq("rq", config.nic),
+      completion("completion", config.nic),
+      cq("cq"),
+      timer("timer", *transport_),
+      command("command", config.nic, *transport_, queue_pairs) {
   // The journey of a request, unit by unit.
   doorbell.scheduler.bind(scheduler.scheduler);
   doorbell.wqes.bind(wqe_fetcher.wqes);

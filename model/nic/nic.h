@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <systemc>
-
 #include <memory>
+#include <systemc>
 
 #include "config/config.h"
 #include "link/link_port.h"

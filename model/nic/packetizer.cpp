@@ -6,12 +6,14 @@ namespace rnic::nic {
 Packetizer::Packetizer(const sc_core::sc_module_name& name, const config::NicConfig& config,
                        transport::Transport& transport, Pool<TxJob>& jobs,
                        const config::StageConfig* extra)
-    : sc_module(name), transport_(transport), jobs_(jobs),
+    : sc_module(name),
+      transport_(transport),
+      jobs_(jobs),
       stage_(this->name(), config.packetizer, Clock(config.clock_hz)) {
   packetizer.bind(*this);
   if (extra != nullptr) {
     engine_ = std::make_unique<PipelineStage>(std::string(this->name()) + ".tcp_engine", *extra,
-                                      Clock(config.clock_hz));
+                                              Clock(config.clock_hz));
   }
 }
 

@@ -19,8 +19,7 @@ class Packetizer : public sc_core::sc_module, public PacketizeIf {
 
   /// `extra` is a further pipeline of the transport itself (iWARP's TCP engine); null for IB/RoCE.
   Packetizer(const sc_core::sc_module_name& name, const config::NicConfig& config,
-             transport::Transport& transport, Pool<TxJob>& jobs,
-             const config::StageConfig* extra);
+             transport::Transport& transport, Pool<TxJob>& jobs, const config::StageConfig* extra);
 
   void packetize(TxJob* job, Time t) override;
 

@@ -14,8 +14,12 @@ using transport::TxPlan;
 
 PayloadGather::PayloadGather(const sc_core::sc_module_name& name, transport::Transport& transport,
                              protocol::FramePool& frames, Pool<TxJob>& jobs, bool move_bytes)
-    : sc_module(name), transport_(transport), frames_(frames), jobs_(jobs),
-      move_bytes_(move_bytes), stats_(this->name()) {
+    : sc_module(name),
+      transport_(transport),
+      frames_(frames),
+      jobs_(jobs),
+      move_bytes_(move_bytes),
+      stats_(this->name()) {
   transmit.bind(*this);
 }
 
@@ -58,9 +62,9 @@ void PayloadGather::next_piece(TxJob* job, Time t) {
   request.key = piece.lkey;
   request.pd = job->qp->pd;
   request.qpn = job->qp->qpn;
-  request.needed_access =
-      job->plan.payload == TxPlan::Payload::kRemote ? protocol::kAccessRemoteRead
-                                                          : protocol::kAccessLocalRead;
+  request.needed_access = job->plan.payload == TxPlan::Payload::kRemote
+                              ? protocol::kAccessRemoteRead
+                              : protocol::kAccessLocalRead;
   request.check_address = request.address = piece.address;
   request.check_length = request.length = piece.length;
   request.client = this;
@@ -75,16 +79,15 @@ void PayloadGather::translated(Translation& request, Time t) {
     return;
   }
   if (job->plan.trace != nullptr) {
-    job->plan.trace->mark(job->plan.is_response ? Stage::kRemoteTranslation
-                                                : Stage::kLocalTranslation, t);
+    job->plan.trace->mark(
+        job->plan.is_response ? Stage::kRemoteTranslation : Stage::kLocalTranslation, t);
   }
   std::uint8_t* into = move_bytes_ ? job->frame->payload.data() : nullptr;
   for (std::uint32_t i = 0; i < request.segment_count; ++i) {
     const BusSegment& segment = request.segments[i];
     ++job->reads_pending;
-    dma->dma_read(t, segment.address, segment.bytes,
-                  into != nullptr ? into + job->filled : nullptr, tlm_ext::Purpose::kPayload, this,
-                  reinterpret_cast<std::uint64_t>(job));
+    dma->dma_read(t, segment.address, segment.bytes, into != nullptr ? into + job->filled : nullptr,
+                  tlm_ext::Purpose::kPayload, this, reinterpret_cast<std::uint64_t>(job));
     job->filled += segment.bytes;
   }
   if (++job->piece < job->plan.piece_count) {

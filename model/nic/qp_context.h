@@ -24,8 +24,8 @@ struct QpContext : transport::QueuePair {
   // Send ring, in 64 B blocks; 16-bit counters wrap as in hardware.
   std::uint64_t sq_address = 0;
   std::uint32_t sq_log_blocks = 0;
-  std::uint16_t sq_producer = 0;  ///< from the doorbell
-  std::uint16_t sq_fetched = 0;   ///< next block to fetch or decode
+  std::uint16_t sq_producer = 0;   ///< from the doorbell
+  std::uint16_t sq_fetched = 0;    ///< next block to fetch or decode
   std::uint32_t sq_fetch_min = 0;  ///< blocks the next fetch must bring at least
   bool sq_fetching = false;
 
@@ -40,7 +40,7 @@ struct QpContext : transport::QueuePair {
   bool rq_fetching = false;
   bool rq_record_fresh = false;     ///< the record has just been read for a waiting frame
   bool rq_record_outdated = false;  ///< a frame joined after that read was sent: read again
-  Ring<protocol::RecvWqe> rq;      ///< fetched RECV WQEs, oldest first
+  Ring<protocol::RecvWqe> rq;       ///< fetched RECV WQEs, oldest first
   WaitList rq_waiters;
 
   // Scheduling.

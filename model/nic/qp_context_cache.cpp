@@ -3,10 +3,10 @@
 
 namespace rnic::nic {
 
-QpContextCache::QpContextCache(const sc_core::sc_module_name& name,
-                               const config::NicConfig& config, std::uint64_t seed,
-                               std::uint64_t qpc_base, MissBudget& budget)
-    : sc_module(name), qpc_base_(qpc_base),
+QpContextCache::QpContextCache(const sc_core::sc_module_name& name, const config::NicConfig& config,
+                               std::uint64_t seed, std::uint64_t qpc_base, MissBudget& budget)
+    : sc_module(name),
+      qpc_base_(qpc_base),
       stage_(this->name(), config.qpc_lookup, Clock(config.clock_hz)),
       cache_(std::string(this->name()), config.qpc_cache, seed, tlm_ext::Purpose::kQpc, budget,
              stats::StallCause::kContext, stage_.stats()) {
@@ -20,8 +20,8 @@ bool QpContextCache::acquire(QpContext& qp, ContextRole /*role*/, Time& t, Waite
     t = looked_up;
     return true;
   }
-  cache_.fetch(qp.qpn, qpc_base_ + std::uint64_t{qp.qpn} * QpcLine::kLineBytes, looked_up, *dma.operator->(),
-               waiter);
+  cache_.fetch(qp.qpn, qpc_base_ + std::uint64_t{qp.qpn} * QpcLine::kLineBytes, looked_up,
+               *dma.operator->(), waiter);
   return false;
 }
 

@@ -14,7 +14,9 @@ using Action = transport::RxPlan::Action;
 
 Responder::Responder(const sc_core::sc_module_name& name, const config::NicConfig& config,
                      transport::Transport& transport, bool move_bytes)
-    : sc_module(name), transport_(transport), move_bytes_(move_bytes),
+    : sc_module(name),
+      transport_(transport),
+      move_bytes_(move_bytes),
       stage_(this->name(), config.responder, Clock(config.clock_hz)) {
   responder.bind(*this);
 }
@@ -44,8 +46,8 @@ void Responder::execute(RxJob* job, Time t) {
     return;
   }
   const RxPlan& plan = job->plan;
-  const bool needs_recv = plan.action == Action::kSend ||
-                          (plan.action == Action::kWrite && plan.has_imm && plan.last);
+  const bool needs_recv =
+      plan.action == Action::kSend || (plan.action == Action::kWrite && plan.has_imm && plan.last);
   if (needs_recv) {
     need_recv(job, t, false);
   } else if (plan.action == Action::kReadResponse) {
@@ -185,10 +187,9 @@ void Responder::write_segments(RxJob* job, Time t) {
   for (std::uint32_t i = 0; i < where.segment_count; ++i) {
     const BusSegment& segment = where.segments[i];
     ++job->writes_pending;
-    job->left_device =
-        dma->dma_write(t, segment.address, segment.bytes,
-                       bytes != nullptr ? bytes + job->placed : nullptr,
-                       tlm_ext::Purpose::kPayload, this, reinterpret_cast<std::uint64_t>(job));
+    job->left_device = dma->dma_write(
+        t, segment.address, segment.bytes, bytes != nullptr ? bytes + job->placed : nullptr,
+        tlm_ext::Purpose::kPayload, this, reinterpret_cast<std::uint64_t>(job));
     job->placed += segment.bytes;
   }
 }
@@ -221,8 +222,8 @@ void Responder::complete_recv(RxJob* job, Time t) {
   cqe.imm = plan.imm;
   cqe.solicited = plan.solicited;
   cqe.wqe_counter = qp.rq_consumed;
-  cqe.byte_count = plan.action == Action::kWrite ? plan.message_length
-                                                 : plan.message_offset + plan.length;
+  cqe.byte_count =
+      plan.action == Action::kWrite ? plan.message_length : plan.message_offset + plan.length;
   completion_queues->post(qp.recv_cqn, cqe, job->frame->trace, t);
   recv_queues->consume(qp, t);
 }

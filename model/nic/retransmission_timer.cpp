@@ -7,7 +7,8 @@ namespace rnic::nic {
 
 RetransmissionTimer::RetransmissionTimer(const sc_core::sc_module_name& name,
                                          transport::Transport& transport)
-    : sc_module(name), transport_(transport),
+    : sc_module(name),
+      transport_(transport),
       deadlines_("deadlines", this, &RetransmissionTimer::expire) {
   timer.bind(*this);
 }

@@ -48,9 +48,8 @@ void RqUnit::read_record(QpContext& qp, Time t) {
   fetch->record = true;
   fetch->parts = 1;
   qp.rq_fetching = true;
-  dma->dma_read(t, qp.doorbell_record, protocol::DoorbellRecord::kBytes,
-                fetch->record_bytes.data(), tlm_ext::Purpose::kDoorbellRecord, this,
-                reinterpret_cast<std::uint64_t>(fetch));
+  dma->dma_read(t, qp.doorbell_record, protocol::DoorbellRecord::kBytes, fetch->record_bytes.data(),
+                tlm_ext::Purpose::kDoorbellRecord, this, reinterpret_cast<std::uint64_t>(fetch));
 }
 
 void RqUnit::read_wqes(QpContext& qp, Time t) {
@@ -76,8 +75,8 @@ void RqUnit::dma_done(std::uint64_t token) {
   const Time now = sim_now();
   qp.rq_fetching = false;
   if (fetch->record) {
-    qp.rq_producer = static_cast<std::uint16_t>(protocol::load_be32(
-        fetch->record_bytes.data() + protocol::DoorbellRecord::kRecvOffset));
+    qp.rq_producer = static_cast<std::uint16_t>(
+        protocol::load_be32(fetch->record_bytes.data() + protocol::DoorbellRecord::kRecvOffset));
     qp.rq_record_fresh = true;
     if (known_posted(qp)) {
       read_wqes(qp, now);

@@ -18,12 +18,17 @@ RxPipeline::RxPipeline(const sc_core::sc_module_name& name, const config::NicCon
                        transport::Transport& transport,
                        const transport::Encapsulation& encapsulation, const QpTable& queue_pairs,
                        protocol::FramePool& frames, const config::StageConfig* extra)
-    : sc_module(name), transport_(transport), encapsulation_(encapsulation),
-      queue_pairs_(queue_pairs), frames_(frames), clock_(config.clock_hz),
+    : sc_module(name),
+      transport_(transport),
+      encapsulation_(encapsulation),
+      queue_pairs_(queue_pairs),
+      frames_(frames),
+      clock_(config.clock_hz),
       stage_(this->name(), config.rx_parse, clock_) {
   pipeline.bind(*this);
   if (extra != nullptr) {
-    engine_ = std::make_unique<PipelineStage>(std::string(this->name()) + ".tcp_engine", *extra, clock_);
+    engine_ =
+        std::make_unique<PipelineStage>(std::string(this->name()) + ".tcp_engine", *extra, clock_);
   }
 }
 

@@ -11,9 +11,9 @@ namespace rnic::nic {
 
 /// Where the receive pipeline counts what it throws away.
 struct RxDrops {
-  std::uint64_t not_mine = 0;      ///< another station's address, or no such queue pair
+  std::uint64_t not_mine = 0;  ///< another station's address, or no such queue pair
   std::uint64_t bad_checksum = 0;
-  std::uint64_t bad_state = 0;     ///< the QP does not receive in its state
+  std::uint64_t bad_state = 0;  ///< the QP does not receive in its state
 };
 
 /// Receive side, up to the responder: parse, checksum, is it mine, QP context, connection state

@@ -30,7 +30,8 @@ class Clock {
 class PipelineStage {
  public:
   PipelineStage(std::string name, const config::StageConfig& config, const Clock& clock)
-      : latency_(clock.cycles(config.latency)), interval_(clock.cycles(config.interval)),
+      : latency_(clock.cycles(config.latency)),
+        interval_(clock.cycles(config.interval)),
         stats_(std::move(name)) {}
 
   /// Time at which a request that arrives at `t` leaves.

@@ -11,12 +11,15 @@ TranslationUnit::TranslationUnit(const sc_core::sc_module_name& name,
                                  const config::NicConfig& config, std::uint64_t seed,
                                  std::uint64_t mpt_base, std::uint64_t mtt_base,
                                  std::uint32_t mpt_entries, MissBudget& budget)
-    : sc_module(name), mpt_base_(mpt_base), mtt_base_(mtt_base), mpt_entries_(mpt_entries),
+    : sc_module(name),
+      mpt_base_(mpt_base),
+      mtt_base_(mtt_base),
+      mpt_entries_(mpt_entries),
       stage_(this->name(), config.translation, Clock(config.clock_hz)),
-      mpt_(std::string(this->name()) + ".mpt_cache", config.mpt_cache, seed,
-           tlm_ext::Purpose::kMpt, budget, stats::StallCause::kTranslation, stage_.stats()),
-      mtt_(std::string(this->name()) + ".mtt_cache", config.mtt_cache, seed,
-           tlm_ext::Purpose::kMtt, budget, stats::StallCause::kTranslation, stage_.stats()) {
+      mpt_(std::string(this->name()) + ".mpt_cache", config.mpt_cache, seed, tlm_ext::Purpose::kMpt,
+           budget, stats::StallCause::kTranslation, stage_.stats()),
+      mtt_(std::string(this->name()) + ".mtt_cache", config.mtt_cache, seed, tlm_ext::Purpose::kMtt,
+           budget, stats::StallCause::kTranslation, stage_.stats()) {
   translation.bind(*this);
 }
 
@@ -48,8 +51,9 @@ void TranslationUnit::proceed(Translation& request, Time t) {
   }
   const protocol::MptEntry& mpt = line->entry;
   if (request.done == 0) {
-    request.result = protocol::check_access(mpt, request.key, request.pd, request.check_address,
-                                            request.check_length, request.needed_access, request.qpn);
+    request.result =
+        protocol::check_access(mpt, request.key, request.pd, request.check_address,
+                               request.check_length, request.needed_access, request.qpn);
     if (request.result != protocol::AccessResult::kOk) {
       answer(request, t);
       return;
@@ -68,8 +72,8 @@ bool TranslationUnit::walk(Translation& request, const protocol::MptEntry& mpt, 
     if (line == nullptr) {
       request.counted = true;
       request.mtt_counted = true;
-      mtt_.fetch(line_number, mtt_base_ + line_number * MttLine::kLineBytes, t,
-                 *dma.operator->(), &request);
+      mtt_.fetch(line_number, mtt_base_ + line_number * MttLine::kLineBytes, t, *dma.operator->(),
+                 &request);
       return false;
     }
     const protocol::MttEntry& entry = line->entries[at.index % MttLine::kEntries];

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <systemc>
-
 #include <array>
+#include <systemc>
 
 #include "nic/context_cache.h"
 #include "nic/interfaces.h"
@@ -27,7 +26,7 @@ struct MttLine {
   std::array<protocol::MttEntry, kEntries> entries{};
   void load(const std::uint8_t* bytes) {
     for (std::uint32_t i = 0; i < kEntries; ++i) {
-      entries[i] = protocol::MttEntry::decode(bytes + i * protocol::MttEntry::kBytes);
+      entries[i] = protocol::MttEntry::decode(bytes + std::size_t{i} * protocol::MttEntry::kBytes);
     }
   }
 };

@@ -11,16 +11,17 @@ using protocol::kWqeBlockBytes;
 using stats::Stage;
 
 WqeFetcher::WqeFetcher(const sc_core::sc_module_name& name, const config::NicConfig& config)
-    : sc_module(name), prefetch_(config.wqe_prefetch), buffered_(config.wqe_cache),
+    : sc_module(name),
+      prefetch_(config.wqe_prefetch),
+      buffered_(config.wqe_cache),
       stage_(this->name(), config.wqe_decode, Clock(config.clock_hz)) {
   wqes.bind(*this);
 }
 
 void WqeFetcher::fetch(QpContext& qp, Time t) {
   if (qp.sq_fetching || qp.sq_fetched == qp.sq_producer) return;
-  const std::size_t waiting =
-      qp.sq.size() - static_cast<std::size_t>(std::min<std::uint64_t>(
-                         qp.tx_number - qp.sq_base, qp.sq.size()));
+  const std::size_t waiting = qp.sq.size() - static_cast<std::size_t>(std::min<std::uint64_t>(
+                                                 qp.tx_number - qp.sq_base, qp.sq.size()));
   if (waiting * 2 >= buffered_) return;
   const std::uint32_t ring_blocks = 1U << qp.sq_log_blocks;
   const std::uint32_t posted = static_cast<std::uint16_t>(qp.sq_producer - qp.sq_fetched);
@@ -74,8 +75,7 @@ void WqeFetcher::dma_done(std::uint64_t token) {
   }
 }
 
-bool WqeFetcher::blueflame(QpContext& qp, const std::uint8_t* blocks, std::uint32_t count,
-                           Time t) {
+bool WqeFetcher::blueflame(QpContext& qp, const std::uint8_t* blocks, std::uint32_t count, Time t) {
   const auto expected = static_cast<std::uint16_t>(qp.sq_fetched + count);
   if (qp.sq_fetching || qp.sq_producer != expected) return false;
   const std::uint32_t used = decode(qp, blocks, count, t);

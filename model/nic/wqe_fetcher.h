@@ -2,7 +2,6 @@
 #pragma once
 
 #include <systemc>
-
 #include <vector>
 
 #include "base/pool.h"

@@ -21,7 +21,12 @@ enum class CommandOpcode : std::uint8_t {
 };
 
 /// Status byte of a mailbox; the driver turns it into an errno-like result.
-enum class CommandStatus : std::uint8_t { kPending = 0, kOk = 1, kBadParameter = 2, kBadResource = 3 };
+enum class CommandStatus : std::uint8_t {
+  kPending = 0,
+  kOk = 1,
+  kBadParameter = 2,
+  kBadResource = 3
+};
 
 struct CreateCqCommand {
   std::uint32_t cqn;

@@ -14,18 +14,12 @@ struct Syndrome {
   std::uint8_t code;
 };
 constexpr Syndrome kSyndromes[] = {
-    {WcStatus::kLocalLengthError, 0x01},
-    {WcStatus::kLocalQpOperationError, 0x02},
-    {WcStatus::kLocalProtectionError, 0x04},
-    {WcStatus::kWrFlushError, 0x05},
-    {WcStatus::kMwBindError, 0x06},
-    {WcStatus::kBadResponseError, 0x10},
-    {WcStatus::kLocalAccessError, 0x11},
-    {WcStatus::kRemoteInvalidRequestError, 0x12},
-    {WcStatus::kRemoteAccessError, 0x13},
-    {WcStatus::kRemoteOperationError, 0x14},
-    {WcStatus::kRetryExceededError, 0x15},
-    {WcStatus::kRnrRetryExceededError, 0x16},
+    {WcStatus::kLocalLengthError, 0x01},     {WcStatus::kLocalQpOperationError, 0x02},
+    {WcStatus::kLocalProtectionError, 0x04}, {WcStatus::kWrFlushError, 0x05},
+    {WcStatus::kMwBindError, 0x06},          {WcStatus::kBadResponseError, 0x10},
+    {WcStatus::kLocalAccessError, 0x11},     {WcStatus::kRemoteInvalidRequestError, 0x12},
+    {WcStatus::kRemoteAccessError, 0x13},    {WcStatus::kRemoteOperationError, 0x14},
+    {WcStatus::kRetryExceededError, 0x15},   {WcStatus::kRnrRetryExceededError, 0x16},
     {WcStatus::kRemoteAbortedError, 0x22},
 };
 
@@ -53,9 +47,8 @@ void encode_cqe(const Cqe& cqe, std::uint8_t* out) {
   if (cqe.is_error()) out[55] = syndrome_of(cqe.status);
   store_be32(out + 56, (static_cast<std::uint32_t>(cqe.opcode) << 24) | (cqe.qpn & 0xFF'FFFF));
   store_be16(out + 60, cqe.wqe_counter);
-  out[kCqeOwnerOffset] = static_cast<std::uint8_t>((static_cast<unsigned>(cqe.kind) << 4) |
-                                                   (cqe.solicited ? 2U : 0U) |
-                                                   (cqe.owner ? 1U : 0U));
+  out[kCqeOwnerOffset] = static_cast<std::uint8_t>(
+      (static_cast<unsigned>(cqe.kind) << 4) | (cqe.solicited ? 2U : 0U) | (cqe.owner ? 1U : 0U));
 }
 
 Cqe decode_cqe(const std::uint8_t* in) {

@@ -64,8 +64,9 @@ struct Frame {
   bool has_payload_data;  ///< false when sim.payload=none left the bytes out
   bool ecn_marked;
   PayloadBuffer payload;
-  stats::MessageTrace* trace;  ///< instrumentation of the message that this frame completes, or null
-  std::uint64_t sequence;      ///< unique in the simulation, for traces
+  stats::MessageTrace*
+      trace;               ///< instrumentation of the message that this frame completes, or null
+  std::uint64_t sequence;  ///< unique in the simulation, for traces
 
   /// Bytes that occupy receive buffers: first header byte to last trailer byte.
   std::uint32_t frame_bytes() const {

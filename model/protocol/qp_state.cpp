@@ -13,8 +13,7 @@ struct Transition {
   std::uint32_t optional;
 };
 
-constexpr std::uint32_t kRtsOptional =
-    M::kCurState | M::kAccessFlags | M::kMinRnrTimer;
+constexpr std::uint32_t kRtsOptional = M::kCurState | M::kAccessFlags | M::kMinRnrTimer;
 
 constexpr Transition kRcTransitions[] = {
     {QpState::kReset, QpState::kInit, M::kPkeyIndex | M::kPort | M::kAccessFlags, 0},

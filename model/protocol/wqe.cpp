@@ -36,7 +36,9 @@ void store_sge(std::uint8_t* p, const Sge& sge) {
   store_be64(p + 8, sge.address);
 }
 
-Sge load_sge(const std::uint8_t* p) { return Sge{load_be64(p + 8), load_be32(p), load_be32(p + 4)}; }
+Sge load_sge(const std::uint8_t* p) {
+  return Sge{load_be64(p + 8), load_be32(p), load_be32(p + 4)};
+}
 
 bool known(WqeOpcode opcode) {
   switch (opcode) {
@@ -138,15 +140,17 @@ bool decode_wqe(const std::uint8_t* in, std::size_t available, SendWqe& out) {
 
 void encode_recv_wqe(const Sge* sge, std::uint32_t count, std::uint32_t max_sge,
                      std::uint8_t* out) {
-  for (std::uint32_t i = 0; i < count; ++i) store_sge(out + i * kWqeSegmentBytes, sge[i]);
-  if (count < max_sge) store_sge(out + count * kWqeSegmentBytes, Sge{0, 0, kInvalidLkey});
+  for (std::uint32_t i = 0; i < count; ++i)
+    store_sge(out + std::size_t{i} * kWqeSegmentBytes, sge[i]);
+  if (count < max_sge)
+    store_sge(out + std::size_t{count} * kWqeSegmentBytes, Sge{0, 0, kInvalidLkey});
 }
 
 void decode_recv_wqe(const std::uint8_t* in, std::uint32_t max_sge, RecvWqe& out) {
   out.sge_count = 0;
   out.length = 0;
   for (std::uint32_t i = 0; i < std::min(max_sge, kMaxSge); ++i) {
-    const Sge sge = load_sge(in + i * kWqeSegmentBytes);
+    const Sge sge = load_sge(in + std::size_t{i} * kWqeSegmentBytes);
     if (sge.lkey == kInvalidLkey) break;
     if (sge.length == 0) continue;  // an empty element is skipped
     out.sge[out.sge_count++] = sge;

@@ -20,8 +20,8 @@ inline constexpr std::uint32_t kMaxSge = 30;
 /// One send work request, between its bytes in the ring and the transport.
 struct SendWqe {
   WqeOpcode opcode = WqeOpcode::kNop;
-  std::uint16_t index = 0;   ///< ring position in blocks, modulo 2^16
-  std::uint8_t blocks = 0;   ///< size in 64 B blocks
+  std::uint16_t index = 0;  ///< ring position in blocks, modulo 2^16
+  std::uint8_t blocks = 0;  ///< size in 64 B blocks
   bool signaled = false;
   bool fence = false;
   bool solicited = false;
@@ -40,16 +40,12 @@ struct SendWqe {
   bool is_atomic() const {
     return opcode == WqeOpcode::kAtomicCas || opcode == WqeOpcode::kAtomicFadd;
   }
-  bool is_write() const {
-    return opcode == WqeOpcode::kWrite || opcode == WqeOpcode::kWriteImm;
-  }
+  bool is_write() const { return opcode == WqeOpcode::kWrite || opcode == WqeOpcode::kWriteImm; }
   bool is_send() const {
     return opcode == WqeOpcode::kSend || opcode == WqeOpcode::kSendImm ||
            opcode == WqeOpcode::kSendInval;
   }
-  bool has_imm() const {
-    return opcode == WqeOpcode::kWriteImm || opcode == WqeOpcode::kSendImm;
-  }
+  bool has_imm() const { return opcode == WqeOpcode::kWriteImm || opcode == WqeOpcode::kSendImm; }
 };
 
 /// Blocks that `wqe` takes in the ring (by opcode, SGE count and inline length).
@@ -75,8 +71,7 @@ struct RecvWqe {
   std::array<Sge, kMaxSge> sge{};
 };
 
-void encode_recv_wqe(const Sge* sge, std::uint32_t count, std::uint32_t max_sge,
-                     std::uint8_t* out);
+void encode_recv_wqe(const Sge* sge, std::uint32_t count, std::uint32_t max_sge, std::uint8_t* out);
 void decode_recv_wqe(const std::uint8_t* in, std::uint32_t max_sge, RecvWqe& out);
 
 }  // namespace rnic::protocol

@@ -14,29 +14,29 @@ namespace rnic::stats {
 /// own; the stages of one message sum to its latency because every mark closes the interval since
 /// the last one.
 enum class Stage : std::uint8_t {
-  kPost,                ///< CPU builds the WQE, rings the doorbell
-  kDoorbell,            ///< MMIO write crosses PCIe, doorbell unit decodes it
-  kSqWait,              ///< waiting in the send queue: earlier messages, window, fence, READ slots
-  kSqSchedule,          ///< SQ scheduler picks the QP
-  kQpContext,           ///< requester QP context lookup or fetch
-  kWqeFetch,            ///< WQE read over PCIe and decode; zero with BlueFlame
-  kLocalTranslation,    ///< lkey -> MPT -> MTT at the requester
-  kPayloadFetch,        ///< payload gather over PCIe at the requester
-  kSegmentation,        ///< earlier packets of the same message
-  kPacketize,           ///< headers, PSN, checksums (iWARP: MPA/DDP/TCP engine)
-  kPortWait,            ///< waiting for the port: other frames, credits, pause
-  kSerialize,           ///< bytes leave at line rate
-  kPropagate,           ///< cable and PHY
-  kSwitch,              ///< switches on the way
-  kRxParse,             ///< receive pipeline: parse, check, QP context (iWARP: TCP/MPA/DDP)
-  kRqFetch,             ///< RECV WQE fetch
-  kRemoteTranslation,   ///< rkey (or RECV lkey) -> MPT -> MTT at the responder
-  kResponderRead,       ///< READ / atomic: the responder reads its memory over PCIe
-  kResponse,            ///< response packets: packetize, wire, receive pipeline of the requester
-  kPlacement,           ///< payload written to memory over PCIe
-  kAck,                 ///< acknowledgement: coalescing, wire, requester's receive pipeline
-  kCompletion,          ///< CQE formed and written to memory
-  kPoll,                ///< CPU sees the CQE or the data
+  kPost,               ///< CPU builds the WQE, rings the doorbell
+  kDoorbell,           ///< MMIO write crosses PCIe, doorbell unit decodes it
+  kSqWait,             ///< waiting in the send queue: earlier messages, window, fence, READ slots
+  kSqSchedule,         ///< SQ scheduler picks the QP
+  kQpContext,          ///< requester QP context lookup or fetch
+  kWqeFetch,           ///< WQE read over PCIe and decode; zero with BlueFlame
+  kLocalTranslation,   ///< lkey -> MPT -> MTT at the requester
+  kPayloadFetch,       ///< payload gather over PCIe at the requester
+  kSegmentation,       ///< earlier packets of the same message
+  kPacketize,          ///< headers, PSN, checksums (iWARP: MPA/DDP/TCP engine)
+  kPortWait,           ///< waiting for the port: other frames, credits, pause
+  kSerialize,          ///< bytes leave at line rate
+  kPropagate,          ///< cable and PHY
+  kSwitch,             ///< switches on the way
+  kRxParse,            ///< receive pipeline: parse, check, QP context (iWARP: TCP/MPA/DDP)
+  kRqFetch,            ///< RECV WQE fetch
+  kRemoteTranslation,  ///< rkey (or RECV lkey) -> MPT -> MTT at the responder
+  kResponderRead,      ///< READ / atomic: the responder reads its memory over PCIe
+  kResponse,           ///< response packets: packetize, wire, receive pipeline of the requester
+  kPlacement,          ///< payload written to memory over PCIe
+  kAck,                ///< acknowledgement: coalescing, wire, requester's receive pipeline
+  kCompletion,         ///< CQE formed and written to memory
+  kPoll,               ///< CPU sees the CQE or the data
   kCount
 };
 

@@ -4,8 +4,8 @@
 namespace rnic::stats {
 
 const char* stall_cause_name(StallCause cause) {
-  static constexpr const char* kNames[] = {"no_credit", "paused", "no_tag", "context",
-                                           "translation", "wqe", "window", "downstream_full"};
+  static constexpr const char* kNames[] = {"no_credit",   "paused", "no_tag", "context",
+                                           "translation", "wqe",    "window", "downstream_full"};
   return kNames[static_cast<std::size_t>(cause)];
 }
 

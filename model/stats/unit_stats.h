@@ -38,8 +38,8 @@ class UnitStats {
   /// Records that the queue's length is `occupancy` from `now` on.
   void set_occupancy(Time now, std::uint64_t occupancy) {
     if (now > occupancy_since_) {
-      occupancy_integral_ += static_cast<double>(occupancy_) *
-                             static_cast<double>((now - occupancy_since_).count());
+      occupancy_integral_ +=
+          static_cast<double>(occupancy_) * static_cast<double>((now - occupancy_since_).count());
       occupancy_since_ = now;
     }
     occupancy_ = occupancy;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <tlm>
-
 #include <cstddef>
 #include <cstdint>
+#include <tlm>
 
 namespace rnic::tlm_ext {
 
@@ -33,8 +32,8 @@ const char* purpose_name(Purpose purpose);
 struct PcieExtension : public tlm::tlm_extension<PcieExtension> {
   Purpose purpose = Purpose::kPayload;
   bool relaxed_ordering = false;
-  std::uint32_t tags = 0;    ///< read tags the request holds
-  std::uint64_t token = 0;   ///< requester's own
+  std::uint32_t tags = 0;   ///< read tags the request holds
+  std::uint64_t token = 0;  ///< requester's own
 
   tlm::tlm_extension_base* clone() const override { return new PcieExtension(*this); }
   void copy_from(const tlm::tlm_extension_base& other) override {

@@ -22,13 +22,13 @@ class ConnectionState {
 /// A work request between its decode and its completion.
 struct SendEntry {
   protocol::SendWqe wqe;
-  std::uint32_t first_psn = 0;  ///< iWARP: MSN of its untagged message
-  std::uint32_t psn_count = 0;  ///< packets of a SEND/WRITE, response packets of a READ
-  std::uint32_t responded = 0;  ///< READ: response packets (iWARP: bytes) received in order
+  std::uint32_t first_psn = 0;      ///< iWARP: MSN of its untagged message
+  std::uint32_t psn_count = 0;      ///< packets of a SEND/WRITE, response packets of a READ
+  std::uint32_t responded = 0;      ///< READ: response packets (iWARP: bytes) received in order
   std::uint64_t end_of_stream = 0;  ///< iWARP: TCP sequence (64-bit) just behind the message
-  bool issued = false;    ///< its first packet was planned; PSNs are assigned
-  bool finished = false;  ///< may complete once everything before it has
-  bool placing = false;   ///< READ: last response byte on its way to memory
+  bool issued = false;              ///< its first packet was planned; PSNs are assigned
+  bool finished = false;            ///< may complete once everything before it has
+  bool placing = false;             ///< READ: last response byte on its way to memory
   protocol::WcStatus status = protocol::WcStatus::kSuccess;
   stats::MessageTrace* trace = nullptr;
 };
@@ -43,12 +43,12 @@ struct ResponseEntry {
   std::uint32_t rkey = 0;
   std::uint64_t address = 0;
   std::uint32_t length = 0;
-  std::uint32_t sent = 0;  ///< bytes of a READ response already planned
-  std::uint32_t sink_stag = 0;       ///< iWARP READ: where the requester wants the data
+  std::uint32_t sent = 0;       ///< bytes of a READ response already planned
+  std::uint32_t sink_stag = 0;  ///< iWARP READ: where the requester wants the data
   std::uint64_t sink_address = 0;
-  std::uint64_t original = 0;        ///< atomic: value before the operation
-  Time ready{0};  ///< not to be sent before
-  bool repeated = false;  ///< READ: answers a duplicate request, holds no responder resource
+  std::uint64_t original = 0;  ///< atomic: value before the operation
+  Time ready{0};               ///< not to be sent before
+  bool repeated = false;       ///< READ: answers a duplicate request, holds no responder resource
   stats::MessageTrace* trace = nullptr;
 };
 
@@ -68,8 +68,8 @@ struct InboundMessage {
   enum class Kind : std::uint8_t { kNone, kSend, kWrite };
   Kind kind = Kind::kNone;
   std::uint32_t rkey = 0;
-  std::uint64_t address = 0;     ///< WRITE: of the message's first byte
-  std::uint32_t length = 0;      ///< WRITE: announced in the RETH
+  std::uint64_t address = 0;  ///< WRITE: of the message's first byte
+  std::uint32_t length = 0;   ///< WRITE: announced in the RETH
   std::uint32_t received = 0;
 };
 

@@ -24,16 +24,16 @@ struct TxPlan {
 
   Payload payload = Payload::kNone;
   protocol::FrameClass frame_class = protocol::FrameClass::kData;
-  bool last = false;            ///< last packet of its message
+  bool last = false;  ///< last packet of its message
   bool is_response = false;
   bool retransmission = false;
-  std::uint8_t opcode = 0;      ///< BTH opcode; iWARP: RDMAP opcode
-  std::uint8_t syndrome = 0;    ///< AETH
+  std::uint8_t opcode = 0;    ///< BTH opcode; iWARP: RDMAP opcode
+  std::uint8_t syndrome = 0;  ///< AETH
   bool ack_request = false;
   bool solicited = false;
   std::uint32_t psn = 0;
   std::uint32_t msn = 0;
-  std::uint32_t length = 0;     ///< payload bytes of this packet
+  std::uint32_t length = 0;  ///< payload bytes of this packet
   std::uint32_t message_offset = 0;
   std::uint32_t message_length = 0;
   std::uint32_t rkey = 0;
@@ -41,12 +41,12 @@ struct TxPlan {
   std::uint32_t imm = 0;
   std::uint64_t swap_or_add = 0;  ///< atomics; AtomicAckETH: the original value
   std::uint64_t compare = 0;
-  std::uint32_t sink_stag = 0;    ///< iWARP READ request
+  std::uint32_t sink_stag = 0;  ///< iWARP READ request
   std::uint64_t sink_address = 0;
-  std::uint64_t stream = 0;       ///< iWARP: TCP sequence of the segment's first byte (64-bit)
+  std::uint64_t stream = 0;  ///< iWARP: TCP sequence of the segment's first byte (64-bit)
   std::uint64_t stream_ack = 0;
-  std::uint32_t stream_window = 0;    ///< bytes
-  std::uint32_t timestamp = 0;        ///< TCP timestamp option
+  std::uint32_t stream_window = 0;  ///< bytes
+  std::uint32_t timestamp = 0;      ///< TCP timestamp option
   std::uint32_t timestamp_echo = 0;
   std::uint64_t entry_number = 0;
   Time not_before{0};
@@ -67,12 +67,12 @@ enum class PlanStatus : std::uint8_t {
 /// What an arriving frame asks of the NIC, transport-neutral.
 struct RxPlan {
   enum class Action : std::uint8_t {
-    kNone,            ///< handled (acknowledgement) or dropped
-    kWrite,           ///< place `length` bytes at `address` of `rkey`
-    kSend,            ///< place into the current RECV at `message_offset`
-    kReadRequest,     ///< respond with `message_length` bytes at `address` of `rkey`
+    kNone,         ///< handled (acknowledgement) or dropped
+    kWrite,        ///< place `length` bytes at `address` of `rkey`
+    kSend,         ///< place into the current RECV at `message_offset`
+    kReadRequest,  ///< respond with `message_length` bytes at `address` of `rkey`
     kAtomicRequest,
-    kReadResponse,    ///< place at `message_offset` of the entry's scatter list
+    kReadResponse,  ///< place at `message_offset` of the entry's scatter list
     kAtomicResponse,
   };
 
@@ -82,7 +82,7 @@ struct RxPlan {
   bool has_imm = false;
   bool solicited = false;
   bool ack_request = false;
-  bool duplicate = false;       ///< READ request seen before: answer again, count nothing
+  bool duplicate = false;  ///< READ request seen before: answer again, count nothing
   std::uint8_t opcode = 0;
   std::uint32_t psn = 0;
   std::uint32_t rkey = 0;
@@ -100,7 +100,12 @@ struct RxPlan {
 };
 
 /// Why the responder half refuses a request (IBTA vol 1, 9.7.5.2.8: NAK codes; RNR).
-enum class Refusal : std::uint8_t { kReceiverNotReady, kInvalidRequest, kRemoteAccess, kOperational };
+enum class Refusal : std::uint8_t {
+  kReceiverNotReady,
+  kInvalidRequest,
+  kRemoteAccess,
+  kOperational
+};
 
 /// Reliability and framing that differ between the wires, without time of its own: it decides, the
 /// NIC's units spend the time. One object a NIC; per-connection state lives in the QueuePair.
@@ -151,8 +156,7 @@ class Transport {
 };
 
 /// Splits `length` bytes at `offset` of a scatter/gather list into `out`; returns the count.
-std::uint32_t slice_sges(const protocol::Sge* list, std::uint32_t list_count,
-                         std::uint32_t offset, std::uint32_t length,
-                         std::array<protocol::Sge, protocol::kMaxSge>& out);
+std::uint32_t slice_sges(const protocol::Sge* list, std::uint32_t list_count, std::uint32_t offset,
+                         std::uint32_t length, std::array<protocol::Sge, protocol::kMaxSge>& out);
 
 }  // namespace rnic::transport

@@ -23,8 +23,7 @@ void collect_flows(const System& system, Result& result) {
       out.destination = measured.destination;
       out.throughput_gbps = gbps(measured.bytes, measured.window());
       if (measured.window() > kTimeZero) {
-        out.message_rate_mops =
-            static_cast<double>(measured.messages) / to_us(measured.window());
+        out.message_rate_mops = static_cast<double>(measured.messages) / to_us(measured.window());
       }
       out.latency = measured.latency;
       result.throughput_gbps += out.throughput_gbps;
@@ -40,8 +39,7 @@ void collect_flows(const System& system, Result& result) {
   for (std::size_t status = 0; status < m.completions.size(); ++status) {
     if (m.completions[status] == 0 && status != 0) continue;
     result.completions.emplace_back(
-        protocol::wc_status_name(static_cast<protocol::WcStatus>(status)),
-        m.completions[status]);
+        protocol::wc_status_name(static_cast<protocol::WcStatus>(status)), m.completions[status]);
   }
 }
 

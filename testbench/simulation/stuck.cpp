@@ -9,8 +9,8 @@ namespace {
 void explain_queue_pair(const nic::QpContext& qp, std::string& text) {
   const std::uint64_t waiting = qp.sq.size();
   if (waiting == 0 && qp.sq_producer == qp.sq_fetched) return;
-  text += " QP " + std::to_string(qp.qpn) + " (" + protocol::qp_state_name(qp.state) + "): " +
-          std::to_string(waiting) + " requests, " + std::to_string(qp.outstanding_reads) +
+  text += " QP " + std::to_string(qp.qpn) + " (" + protocol::qp_state_name(qp.state) +
+          "): " + std::to_string(waiting) + " requests, " + std::to_string(qp.outstanding_reads) +
           " READs outstanding, oldest unacknowledged PSN " + std::to_string(qp.una_psn) +
           ", next " + std::to_string(qp.next_psn) + ";";
 }

@@ -43,7 +43,9 @@ class EncapsulationChecksums : public network::FrameChecksums {
 
 Node::Node(const sc_core::sc_module_name& name, const config::Config& config, std::uint32_t index,
            protocol::FramePool& frames)
-    : sc_module(name), host("host", config), pcie("pcie", config.pcie),
+    : sc_module(name),
+      host("host", config),
+      pcie("pcie", config.pcie),
       nic("nic", config, identity_of(index), tables_of(host.context_memory),
           link::nic_port_config(config, identity_of(index).mac), frames) {
   nic.dma.socket.bind(pcie.device_target);
@@ -61,7 +63,8 @@ void Node::reset_statistics(Time now) {
 
 System::System(const config::Config& config) : config_(config) {
   for (std::uint32_t i = 0; i < config_.fabric.hosts; ++i) {
-    nodes.push_back(std::make_unique<Node>(("host" + std::to_string(i)).c_str(), config_, i, frames));
+    nodes.push_back(
+        std::make_unique<Node>(("host" + std::to_string(i)).c_str(), config_, i, frames));
   }
   checksums_ = std::make_unique<EncapsulationChecksums>(nodes.front()->nic.encapsulation());
   if (config_.fabric.topology == "single_switch") {

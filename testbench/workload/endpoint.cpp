@@ -46,8 +46,7 @@ void Endpoint::register_buffer(std::uint64_t base, std::vector<host::MemoryRegio
         host.verbs.reg_mr(core, pd_, base + i * region_bytes_, region_bytes_, kAccess);
     if (result.status != Status::kOk) {
       throw ConfigError("registering " + std::to_string(region_bytes_) + " bytes on host " +
-                        std::to_string(index_) + " fails with " +
-                        host::status_name(result.status) +
+                        std::to_string(index_) + " fails with " + host::status_name(result.status) +
                         " (see memory.memlock_limit, workload.mrs, workload.mr_size)");
     }
     out.push_back(result.region);
@@ -76,9 +75,9 @@ void Endpoint::create() {
     host::verbs::QpAttr init;
     init.qp_state = QpState::kInit;
     init.access_flags = protocol::kAccessRemoteMask;
-    verbs.modify_qp(core, *qp, init,
-                    QpAttrMask::kState | QpAttrMask::kPkeyIndex | QpAttrMask::kPort |
-                        QpAttrMask::kAccessFlags);
+    verbs.modify_qp(
+        core, *qp, init,
+        QpAttrMask::kState | QpAttrMask::kPkeyIndex | QpAttrMask::kPort | QpAttrMask::kAccessFlags);
     if (i >= w.qps) continue;
     Buffer buffer;
     buffer.send = host.space.map(regions * region_bytes_);
@@ -111,10 +110,10 @@ void Endpoint::connect(std::uint32_t i, const QpInfo& peer, const protocol::Addr
   attr.rq_psn = peer.psn;
   attr.max_dest_rd_atomic = t.max_dest_rd_atomic;
   attr.min_rnr_timer = t.min_rnr_timer;
-  Status status = host.verbs.modify_qp(
-      core, *qps[i], attr,
-      QpAttrMask::kState | QpAttrMask::kAv | QpAttrMask::kPathMtu | QpAttrMask::kDestQpn |
-          QpAttrMask::kRqPsn | QpAttrMask::kMaxDestRdAtomic | QpAttrMask::kMinRnrTimer);
+  Status status = host.verbs.modify_qp(core, *qps[i], attr,
+                                       QpAttrMask::kState | QpAttrMask::kAv | QpAttrMask::kPathMtu |
+                                           QpAttrMask::kDestQpn | QpAttrMask::kRqPsn |
+                                           QpAttrMask::kMaxDestRdAtomic | QpAttrMask::kMinRnrTimer);
   attr.qp_state = QpState::kRts;
   attr.sq_psn = info(i).psn;
   attr.timeout = t.ack_timeout;

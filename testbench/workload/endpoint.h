@@ -43,11 +43,11 @@ class Endpoint {
   host::verbs::CompletionQueue* send_cq = nullptr;
   host::verbs::CompletionQueue* recv_cq = nullptr;
   std::vector<host::verbs::QueuePair*> qps;
-  std::vector<Buffer> buffers;   ///< of each queue pair
+  std::vector<Buffer> buffers;                 ///< of each queue pair
   std::vector<std::uint64_t> receives_posted;  ///< of each queue pair
-  std::uint64_t slot_bytes = 0;  ///< distance of consecutive messages in a buffer
-  std::uint64_t slots = 1;       ///< messages that fit in one region
-  std::uint32_t regions = 1;     ///< regions a buffer is divided into
+  std::uint64_t slot_bytes = 0;                ///< distance of consecutive messages in a buffer
+  std::uint64_t slots = 1;                     ///< messages that fit in one region
+  std::uint32_t regions = 1;                   ///< regions a buffer is divided into
 
   /// Address and key of slot `slot`, counted over all regions of a buffer.
   std::uint64_t slot_address(std::uint64_t base, std::uint64_t slot) const {

@@ -22,13 +22,20 @@ constexpr std::size_t kFillChunk = 4096;
 
 WrOpcode wr_opcode(Op op) {
   switch (op) {
-    case Op::kWrite: return WrOpcode::kRdmaWrite;
-    case Op::kWriteImm: return WrOpcode::kRdmaWriteWithImm;
-    case Op::kRead: return WrOpcode::kRdmaRead;
-    case Op::kSend: return WrOpcode::kSend;
-    case Op::kSendImm: return WrOpcode::kSendWithImm;
-    case Op::kAtomicCas: return WrOpcode::kAtomicCmpAndSwp;
-    case Op::kAtomicFadd: return WrOpcode::kAtomicFetchAndAdd;
+    case Op::kWrite:
+      return WrOpcode::kRdmaWrite;
+    case Op::kWriteImm:
+      return WrOpcode::kRdmaWriteWithImm;
+    case Op::kRead:
+      return WrOpcode::kRdmaRead;
+    case Op::kSend:
+      return WrOpcode::kSend;
+    case Op::kSendImm:
+      return WrOpcode::kSendWithImm;
+    case Op::kAtomicCas:
+      return WrOpcode::kAtomicCmpAndSwp;
+    case Op::kAtomicFadd:
+      return WrOpcode::kAtomicFetchAndAdd;
   }
   return WrOpcode::kSend;
 }
@@ -38,14 +45,33 @@ WrOpcode wr_opcode(Op op) {
 Flow::Flow(const sc_core::sc_module_name& name, const config::Config& config, Endpoint& client,
            Endpoint& server, const protocol::AddressVector& to_server,
            const protocol::AddressVector& to_client, Measurement& measurement)
-    : sc_module(name), config_(config), client_(client), server_(server), to_server_(to_server),
-      to_client_(to_client), measurement_(measurement),
-      client_player_{&client, &server, {}, AddressPattern(config.workload.access,
-                     client.total_slots(), Rng(config.sim.seed, this->name())), 0, {}, nullptr, 0},
-      server_player_{&server, &client, {}, AddressPattern(config.workload.access,
-                     client.total_slots(), Rng(config.sim.seed, this->name())), 0, {}, nullptr, 0} {
-  const bool both = config.workload.bidirectional &&
-                    config.workload.pattern == config::Pattern::kBandwidth;
+    : sc_module(name),
+      config_(config),
+      client_(client),
+      server_(server),
+      to_server_(to_server),
+      to_client_(to_client),
+      measurement_(measurement),
+      client_player_{&client,
+                     &server,
+                     {},
+                     AddressPattern(config.workload.access, client.total_slots(),
+                                    Rng(config.sim.seed, this->name())),
+                     0,
+                     {},
+                     nullptr,
+                     0},
+      server_player_{&server,
+                     &client,
+                     {},
+                     AddressPattern(config.workload.access, client.total_slots(),
+                                    Rng(config.sim.seed, this->name())),
+                     0,
+                     {},
+                     nullptr,
+                     0} {
+  const bool both =
+      config.workload.bidirectional && config.workload.pattern == config::Pattern::kBandwidth;
   measured_.resize(both ? 2 : 1);
   senders_.resize(measured_.size());
   prepare_sender(senders_[0], client_, server_, 0);
@@ -94,8 +120,8 @@ void Flow::fill_buffers(Endpoint& self, std::uint8_t salt) {
   if (config_.sim.payload == config::PayloadMode::kNone) return;
   std::array<std::uint8_t, kFillChunk> chunk{};
   for (std::size_t q = 0; q < self.buffers.size(); ++q) {
-    Rng rng(config_.sim.seed, std::string(name()) + ".data" + std::to_string(salt) +
-                                  std::to_string(q));
+    Rng rng(config_.sim.seed,
+            std::string(name()) + ".data" + std::to_string(salt) + std::to_string(q));
     const std::uint64_t bytes = std::min(self.regions * self.region_bytes(), kMaxFilledBytes);
     for (std::uint64_t at = 0; at < bytes; at += kFillChunk) {
       for (std::size_t i = 0; i < kFillChunk; i += 8) {
@@ -148,9 +174,10 @@ void Flow::post_receives(Endpoint& self, std::uint32_t qp, std::uint32_t count) 
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint64_t slot = self.receives_posted[qp]++ % self.total_slots();
     const Endpoint::Buffer& buffer = self.buffers[qp];
-    const protocol::Sge sge{self.slot_address(buffer.receive, slot),
-                            static_cast<std::uint32_t>(config_.workload.msg_size),
-                            buffer.receive_regions[static_cast<std::size_t>(slot / self.slots)].lkey};
+    const protocol::Sge sge{
+        self.slot_address(buffer.receive, slot),
+        static_cast<std::uint32_t>(config_.workload.msg_size),
+        buffer.receive_regions[static_cast<std::size_t>(slot / self.slots)].lkey};
     const host::verbs::RecvWr wr{slot, &sge, 1};
     self.host.verbs.post_recv(self.core, *self.qps[qp], &wr, 1);
   }
@@ -209,8 +236,9 @@ void Flow::arm(Player& me) {
   me.next_slot = me.pattern.next();
   if (two_sided()) return;
   const auto qp = static_cast<std::size_t>(me.sent % config_.workload.qps);
-  const std::uint64_t last_byte = me.self->slot_address(me.self->buffers[qp].receive, me.next_slot) +
-                                  std::max<std::uint64_t>(1, config_.workload.msg_size) - 1;
+  const std::uint64_t last_byte =
+      me.self->slot_address(me.self->buffers[qp].receive, me.next_slot) +
+      std::max<std::uint64_t>(1, config_.workload.msg_size) - 1;
   host::PhysicalMemory& memory = me.self->host.memory;
   memory.unwatch(me.watch);
   me.watch = memory.watch(*me.self->host.space.translate(last_byte), 1, &me.spot);
@@ -225,7 +253,7 @@ void Flow::hit(Player& me) {
   stats::MessageTrace* trace = traces_.take();
   // A turn begins where the last one ended, so that pings and pongs fill the round trip.
   trace->start(me.turn_started, config_.workload.op == Op::kRead ? stats::Journey::kToCompletion
-                                                                : stats::Journey::kToPeer);
+                                                                 : stats::Journey::kToPeer);
   me.in_flight = trace;
   wr.trace = trace;
   if (me.self->host.verbs.post_send(me.self->core, *me.self->qps[qp], &wr, 1) !=
@@ -386,8 +414,7 @@ void Flow::reap(Sender& sender, const Wc& wc) {
   // A completion stands for all unsignalled messages before it.
   Sender::PerQp& state = sender.qps[qp];
   const std::uint64_t every = config_.workload.signal_every;
-  const std::uint64_t upto =
-      std::min(state.quota, (state.done / every + 1) * every);
+  const std::uint64_t upto = std::min(state.quota, (state.done / every + 1) * every);
   const Time now = sender.local->core.now();
   while (state.done < upto) complete(sender, qp, now);
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <systemc>
-
 #include <cstdint>
+#include <systemc>
 #include <vector>
 
 #include "config/config.h"
@@ -66,7 +65,7 @@ class Flow : public sc_core::sc_module {
     Endpoint* peer = nullptr;
     host::PollSpot spot;
     AddressPattern pattern;
-    std::uint64_t next_slot = 0;            ///< where the peer's next message will land
+    std::uint64_t next_slot = 0;  ///< where the peer's next message will land
     host::PhysicalMemory::WatchId watch{};
     stats::MessageTrace* in_flight = nullptr;  ///< trace of this player's message
     std::uint64_t sent = 0;
