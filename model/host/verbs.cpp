@@ -315,9 +315,10 @@ void Context::ring_doorbell(Core& core, QueuePair& qp, std::uint32_t posted,
   protocol::store_be32(record, qp.sq_head);
   memory_.write(qp.doorbell_record + protocol::DoorbellRecord::kSendOffset, record, sizeof record);
   if (nic_.blueflame && posted == 1 && last_blocks <= kMaxBlueFlameBlocks) {
-    // Write combining: the core is done when the last line has left its buffer.
+    // Write combining: the core fills the lines, then the fence waits until they have left.
     ++stats_.blueflames;
-    core.spend(cpu_.blueflame_cost_per_64b * static_cast<std::int64_t>(last_blocks));
+    core.spend(cpu_.doorbell_cost +
+               cpu_.blueflame_cost_per_64b * static_cast<std::int64_t>(last_blocks));
     store_buffer_.store(core.now(), protocol::BarLayout::kSendDoorbell, scratch_bytes_.data(),
                         last_blocks * kWqeBlockBytes, tlm_ext::Purpose::kBlueFlame);
     return;

@@ -224,7 +224,8 @@ void Flow::guard(Program program) {
   } catch (const sc_core::sc_unwind_exception&) {
     throw;  // the kernel's own way to end a thread
   } catch (...) {
-    // The kernel would turn it into a report; keep what was thrown and why.
+    // The kernel would turn it into a report; keep what was thrown and why: the first time.
+    if (measurement_.failure) return;
     measurement_.failure = std::current_exception();
     sc_core::sc_stop();
   }
@@ -426,6 +427,9 @@ void Flow::complete(Sender& sender, std::uint32_t qp, Time now) {
   ++state.done;
   ++sender.completed;
   ++measurement_.messages_done;
+  // The window is bounded by what the NIC finished: a program that is still posting may poll many
+  // completions at once, long after they came.
+  sender.last_finished = std::max(sender.last_finished, trace->last());
   trace->mark(Stage::kPoll, now);
   FlowMeasurement& result = *sender.result;
   if (sender.completed > config_.sim.warmup) {
@@ -433,9 +437,9 @@ void Flow::complete(Sender& sender, std::uint32_t qp, Time now) {
     result.latency.add(trace->total());
     ++result.messages;
     result.bytes += config_.workload.msg_size;
-    result.window_end = now;
+    result.window_end = sender.last_finished;
   } else if (sender.completed == config_.sim.warmup) {
-    result.window_start = now;
+    result.window_start = sender.last_finished;
     measurement_.flow_warm();
   }
   traces_.give(trace);

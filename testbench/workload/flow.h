@@ -43,6 +43,7 @@ class Flow : public sc_core::sc_module {
     std::vector<host::verbs::SendWr> batch;  ///< scratch of post()
     std::vector<protocol::Sge> sges;
     std::uint64_t completed = 0;
+    Time last_finished{0};  ///< latest completion seen, as the NIC made it
     std::uint64_t total = 0;
     bool stopped = false;  ///< a queue pair failed
   };
