@@ -112,10 +112,13 @@ class SetAssocCache {
   std::uint32_t victim(std::uint64_t set, std::uint64_t key) {
     const Line* base = &lines_[set * ways_];
     std::uint32_t oldest = 0;
+    std::uint32_t unused = ways_;
     for (std::uint32_t way = 0; way < ways_; ++way) {
-      if (!base[way].valid || base[way].key == key) return way;
+      if (base[way].valid && base[way].key == key) return way;
+      if (!base[way].valid && unused == ways_) unused = way;
       if (base[way].last_use < base[oldest].last_use) oldest = way;
     }
+    if (unused != ways_) return unused;
     if (policy_ == ReplacementPolicy::kRandom) {
       return static_cast<std::uint32_t>(rng_.below(ways_));
     }
