@@ -84,18 +84,23 @@ class ContextCache : public pcie::DmaClient {
     Miss* miss = misses_.take();
     miss->key = key;
     miss->address = address;
+    miss->cache = this;
+    miss->dma = &dma;
     miss->waiters.push(waiter);
     outstanding_.push_back(miss);
     if (budget_.take()) {
-      start(*miss, t, dma);
+      start(*miss, t);
     } else {
-      miss->cache = this;
-      miss->dma = &dma;
       budget_.wait(miss);
     }
   }
 
-  void invalidate(std::uint64_t key) { cache_.invalidate(key); }
+  void invalidate(std::uint64_t key) {
+    cache_.invalidate(key);
+    for (Miss* miss : outstanding_) {
+      if (miss->key == key) miss->stale = true;
+    }
+  }
 
   const std::string& name() const { return name_; }
   SetAssocCache<Entry>& cache() { return cache_; }
@@ -106,6 +111,10 @@ class ContextCache : public pcie::DmaClient {
     for (std::size_t i = 0; i < outstanding_.size(); ++i) {
       Miss* miss = outstanding_[i];
       if (miss->key != token) continue;
+      if (miss->stale) {  // read before the invalidation, perhaps
+        start(*miss, now);
+        return;
+      }
       outstanding_.erase(outstanding_.begin() + static_cast<std::ptrdiff_t>(i));
       if (outstanding_.empty()) unit_.add_stall(cause_, now - waiting_since_);
       cache_.insert(token).load(miss->line.data());
@@ -124,18 +133,21 @@ class ContextCache : public pcie::DmaClient {
     WaitList waiters;
     ContextCache* cache = nullptr;
     pcie::DmaIf* dma = nullptr;
+    bool stale = false;  ///< invalidated while its read was under way
 
     void resume(Time now) override {
       if (cache->budget_.take()) {
-        cache->start(*this, now, *dma);
+        cache->start(*this, now);
       } else {
         cache->budget_.wait(this);
       }
     }
   };
 
-  void start(Miss& miss, Time t, pcie::DmaIf& dma) {
-    dma.dma_read(t, miss.address, Entry::kLineBytes, miss.line.data(), purpose_, this, miss.key);
+  void start(Miss& miss, Time t) {
+    miss.stale = false;
+    miss.dma->dma_read(t, miss.address, Entry::kLineBytes, miss.line.data(), purpose_, this,
+                       miss.key);
   }
 
   std::string name_;
