@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/rate_server.h"
+
+#include <gtest/gtest.h>
+
+#include "config/config.h"
+#include "nic/stage.h"
+
+namespace rnic::testbench {
+namespace {
+
+TEST(Server, StartsWhenAskedOrWhenFree) {
+  Server server;
+  const Reservation first = server.reserve(nanoseconds(10), nanoseconds(5));
+  const Reservation second = server.reserve(nanoseconds(12), nanoseconds(5));  // waits until 15
+  const Reservation third = server.reserve(nanoseconds(30), nanoseconds(1));   // idle from 20
+  EXPECT_EQ(first.start, nanoseconds(10));
+  EXPECT_EQ(second.start, nanoseconds(15));
+  EXPECT_EQ(second.end, nanoseconds(20));
+  EXPECT_EQ(third.start, nanoseconds(30));
+  EXPECT_EQ(server.free_at(), nanoseconds(31));
+  EXPECT_EQ(server.busy(), nanoseconds(11));
+  EXPECT_EQ(server.served(), 3U);
+  server.reset_statistics();
+  EXPECT_EQ(server.busy(), kTimeZero);
+  EXPECT_EQ(server.free_at(), nanoseconds(31));  // the work itself is not forgotten
+}
+
+TEST(BitRate, TimesAreExactAndRoundUp) {
+  EXPECT_EQ(BitRate::gbps(100).time_for(1), picoseconds(80));
+  EXPECT_EQ(BitRate::gbps(100).time_for(4096), picoseconds(327'680));
+  EXPECT_EQ(BitRate::gbps(8).time_for(1), picoseconds(1000));
+  // 8 / 3 Gbit/s: 3000 ps a byte; 56 Gbit/s: 1000 / 7 = 142.857 ps a byte, 7 bytes are 1000 ps
+  // up to the last bit of the fixed-point rate, 1 byte rounds up to 143.
+  EXPECT_EQ(BitRate::gbps(56).time_for(1), picoseconds(143));
+  EXPECT_EQ(BitRate::gbps(56).time_for(7), picoseconds(1000));
+  EXPECT_EQ(BitRate::gbps(56).time_for(0), kTimeZero);
+  // 1 GiB at 400 Gbit/s, 20 ps a byte: beyond 32 bits of picoseconds.
+  EXPECT_EQ(BitRate::gbps(400).time_for(1ULL << 30), picoseconds(20LL << 30));
+}
+
+TEST(RateServer, BackToBackTransfers) {
+  RateServer wire(BitRate::gbps(8));  // 1 ns a byte
+  EXPECT_EQ(wire.reserve(nanoseconds(0), 100).end, nanoseconds(100));
+  EXPECT_EQ(wire.reserve(nanoseconds(50), 100).end, nanoseconds(200));
+  EXPECT_EQ(wire.server().busy(), nanoseconds(200));
+}
+
+TEST(PipelineStage, LatencyAndInitiationInterval) {
+  const nic::Clock clock(500e6);  // 2 ns
+  nic::PipelineStage stage("stage", config::StageConfig{10, 3}, clock);
+  EXPECT_EQ(stage.pass(nanoseconds(0)), nanoseconds(20));
+  EXPECT_EQ(stage.pass(nanoseconds(0)), nanoseconds(26));  // starts 3 cycles later
+  EXPECT_EQ(stage.pass(nanoseconds(11)), nanoseconds(32));
+  EXPECT_EQ(stage.pass(nanoseconds(100)), nanoseconds(120));
+  EXPECT_EQ(stage.stats().busy(), nanoseconds(24));
+}
+
+TEST(Clock, NextEdge) {
+  const nic::Clock clock(1e9 / 3);  // 3 ns
+  EXPECT_EQ(clock.period(), nanoseconds(3));
+  EXPECT_EQ(clock.next_edge(nanoseconds(0)), nanoseconds(0));
+  EXPECT_EQ(clock.next_edge(picoseconds(1)), nanoseconds(3));
+  EXPECT_EQ(clock.next_edge(nanoseconds(3)), nanoseconds(3));
+  EXPECT_EQ(clock.next_edge(picoseconds(3001)), nanoseconds(6));
+}
+
+}  // namespace
+}  // namespace rnic::testbench
