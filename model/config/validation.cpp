@@ -135,6 +135,12 @@ void check_workload(const Config& config) {
   if (workload.bidirectional && workload.pattern == Pattern::kLatency) {
     throw ConfigError("workload.bidirectional=true needs workload.pattern=bandwidth");
   }
+  if (workload.op == Op::kWrite && workload.pattern == Pattern::kLatency &&
+      workload.msg_size == 0) {
+    throw ConfigError(
+        "workload.msg_size=0 leaves workload.op=write with workload.pattern=latency no byte that "
+        "the peer could poll (valid: 1 B or more)");
+  }
   const bool immediate = workload.op == Op::kWriteImm || workload.op == Op::kSendImm;
   if (immediate && config.transport.protocol == Protocol::kIwarp) {
     throw ConfigError(std::string("workload.op=") +

@@ -45,6 +45,8 @@ struct Translation : public Waiter {
   std::uint32_t done = 0;
   bool counted = false;      ///< a resumed request: its MPT lookup was counted before
   bool mtt_counted = false;  ///< likewise of the MTT line at hand
+  bool mpt_kept = false;     ///< checks are passed, `mpt` goes on
+  protocol::MptEntry mpt;
   Time started{0};
 
   void resume(Time now) override;

@@ -27,7 +27,7 @@ void TranslationUnit::translate(Translation& request, Time t) {
   request.unit = this;
   request.segment_count = 0;
   request.done = 0;
-  request.counted = request.mtt_counted = false;
+  request.counted = request.mtt_counted = request.mpt_kept = false;
   request.started = t;
   request.result = protocol::AccessResult::kOk;
   proceed(request, stage_.pass(t));
@@ -40,9 +40,13 @@ void TranslationUnit::proceed(Translation& request, Time t) {
     answer(request, t);
     return;
   }
+  if (request.mpt_kept) {
+    if (walk(request, request.mpt, t)) answer(request, t);
+    return;
+  }
   const bool again = request.counted;
   request.counted = false;
-  const MptLine* line = mpt_.lookup(index, again || request.done > 0);
+  const MptLine* line = mpt_.lookup(index, again);
   if (line == nullptr) {
     request.counted = true;
     mpt_.fetch(index, mpt_base_ + std::uint64_t{index} * MptLine::kLineBytes, t, *dma.operator->(),
@@ -50,16 +54,9 @@ void TranslationUnit::proceed(Translation& request, Time t) {
     return;
   }
   const protocol::MptEntry& mpt = line->entry;
-  if (request.done == 0) {
-    request.result =
-        protocol::check_access(mpt, request.key, request.pd, request.check_address,
-                               request.check_length, request.needed_access, request.qpn);
-    if (request.result != protocol::AccessResult::kOk) {
-      answer(request, t);
-      return;
-    }
-  }
-  if (walk(request, mpt, t)) answer(request, t);
+  request.result = protocol::check_access(mpt, request.key, request.pd, request.check_address,
+                                          request.check_length, request.needed_access, request.qpn);
+  if (request.result != protocol::AccessResult::kOk || walk(request, mpt, t)) answer(request, t);
 }
 
 bool TranslationUnit::walk(Translation& request, const protocol::MptEntry& mpt, Time t) {
@@ -70,8 +67,10 @@ bool TranslationUnit::walk(Translation& request, const protocol::MptEntry& mpt, 
     request.mtt_counted = false;
     const MttLine* line = mtt_.lookup(line_number, again);
     if (line == nullptr) {
-      request.counted = true;
       request.mtt_counted = true;
+      // Kept: requests that evict each other's entries would make no progress otherwise.
+      request.mpt = mpt;
+      request.mpt_kept = true;
       mtt_.fetch(line_number, mtt_base_ + line_number * MttLine::kLineBytes, t, *dma.operator->(),
                  &request);
       return false;
