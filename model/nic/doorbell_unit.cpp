@@ -51,26 +51,19 @@ unsigned DoorbellUnit::transport_dbg(tlm::tlm_generic_payload& /*payload*/) { re
 
 void DoorbellUnit::arrive(Write*& write) {
   const Time now = sim_now();
-  switch (write->offset) {
-    case BarLayout::kSendDoorbell:
-      if (write->bytes == protocol::SendDoorbell::kBytes) {
-        send_doorbell(*write, now);
-      } else {
-        blueflame(*write, now);
-      }
-      break;
-    case BarLayout::kCommand:
-      commands->execute(protocol::load_be64(write->data.data()), now);
-      break;
-    default:
-      if (write->offset > BarLayout::kSendDoorbell &&
-          write->offset <
-              BarLayout::kSendDoorbell + std::uint64_t{protocol::kMaxWqeBlocks} * kWqeBlockBytes) {
-        blueflame(*write, now);
-      } else {
-        ++ignored_;
-      }
-      break;
+  const std::uint64_t block = write->offset - BarLayout::kSendDoorbell;
+  const bool is_block = write->offset >= BarLayout::kSendDoorbell &&
+                        write->bytes == kWqeBlockBytes && block % kWqeBlockBytes == 0 &&
+                        block / kWqeBlockBytes < protocol::kMaxWqeBlocks;
+  if (is_block) {
+    blueflame(*write, now);
+  } else if (write->offset == BarLayout::kSendDoorbell &&
+             write->bytes == protocol::SendDoorbell::kBytes) {
+    send_doorbell(*write, now);
+  } else if (write->offset == BarLayout::kCommand) {
+    commands->execute(protocol::load_be64(write->data.data()), now);
+  } else {
+    ++ignored_;
   }
   writes_.give(write);
 }
@@ -111,13 +104,13 @@ void DoorbellUnit::blueflame(const Write& write, Time t) {
   const auto index = static_cast<std::uint16_t>(protocol::load_be32(push_.blocks.data()) >> 8);
   qp->sq_producer = static_cast<std::uint16_t>(index + push_.wanted);
   qp->doorbell_at = t;
+  if (qp->state == protocol::QpState::kError) {
+    wqes->fetch(*qp, t);  // the copy in the ring is flushed
+    return;
+  }
   // Not usable when earlier WQEs are still to be read from the ring: the push is a doorbell then.
   wqes->blueflame(*qp, push_.blocks.data(), push_.wanted, t);
-  if (qp->state == protocol::QpState::kError) {
-    wqes->fetch(*qp, t);
-  } else {
-    scheduler->activate(*qp, t);
-  }
+  scheduler->activate(*qp, t);
 }
 
 }  // namespace rnic::nic
