@@ -130,7 +130,8 @@ struct RegistrationResult {
 
 struct SimulationResult {
   Time simulated = kTimeZero;
-  std::uint64_t kernel_events = 0;
+  std::uint64_t model_events = 0;   ///< fired on the model's timeline
+  std::uint64_t kernel_events = 0;  ///< delta cycles of the SystemC kernel
   std::uint64_t data_packets = 0;
   double wall_s = 0;
   std::uint64_t peak_rss_bytes = 0;

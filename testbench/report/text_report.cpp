@@ -276,6 +276,8 @@ std::string simulation(const Result& result) {
   if (sim.data_packets > 0) {
     text +=
         ", " +
+        readable(static_cast<double>(sim.model_events) / static_cast<double>(sim.data_packets)) +
+        " model events and " +
         readable(static_cast<double>(sim.kernel_events) / static_cast<double>(sim.data_packets)) +
         " kernel events a packet";
   }

@@ -60,6 +60,14 @@ void collect_units(const Node& node, Time start, Time now, Result& result) {
   add(nic.responder.stats());
   add(nic.completion.stats());
   add(node.host.root_complex.unit());
+  const auto add_as = [&](const stats::UnitStats& unit, const std::string& name) {
+    result.units.push_back(unit_result(unit, start, now));
+    result.units.back().name = name;  // as its link or PCIe direction is reported
+  };
+  const std::string host = node.name();
+  add_as(nic.port.link.unit(), host + ".nic.port");
+  add_as(node.pcie.unit(pcie::Direction::kToHost), host + ".pcie.to_host");
+  add_as(node.pcie.unit(pcie::Direction::kToDevice), host + ".pcie.to_device");
   const auto cache = [&result](const std::string& name, std::uint64_t hits, std::uint64_t misses) {
     result.caches.push_back({name, hits, misses});
   };
@@ -190,7 +198,8 @@ Result collect(const System& system, const config::LoadedConfig& loaded) {
   }
   collect_links(system, now, result);
   result.sim.simulated = now;
-  result.sim.kernel_events = ModelEvents::count();
+  result.sim.model_events = ModelEvents::count();
+  result.sim.kernel_events = sc_core::sc_delta_count();
   result.bottleneck = find_bottleneck(result);
   return result;
 }

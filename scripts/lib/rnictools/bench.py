@@ -105,7 +105,9 @@ def _figures(result: dict[str, Any], wall: float, cpu: float, memory: float) -> 
     sample = {"wall_s": wall, "cpu_s": cpu, "peak_rss_bytes": memory, "data_packets": packets,
               "simulated_ns": float(sim.get("simulated_ns", 0)),
               "packets_per_s": float(sim.get("packets_per_s") or packets / inner),
-              "events_per_packet": float(sim.get("kernel_events", 0)) / packets if packets else 0.0}
+              "events_per_packet": float(sim.get("model_events", 0)) / packets if packets else 0.0,
+              "kernel_events_per_packet":
+                  float(sim.get("kernel_events", 0)) / packets if packets else 0.0}
     rate = result.get("message_rate_mops")
     if rate is not None and sim.get("simulated_ns"):
         # Unsignalled messages complete too: the rate counts them, the completions do not.
@@ -121,7 +123,8 @@ def summarise(samples: list[Sample]) -> dict[str, Any]:
         values = [sample[figure] for sample in samples]
         summary[figure] = {"best": max(values) if more_is_better else min(values),
                            "median": statistics.median(values)}
-    for figure in ("events_per_packet", "data_packets", "simulated_ns"):
+    for figure in ("events_per_packet", "kernel_events_per_packet", "data_packets",
+                   "simulated_ns"):
         summary[figure] = samples[0][figure]
     return summary
 

@@ -75,6 +75,7 @@ inline Result sample_result() {
   result.registration = {1, 16, microseconds(3)};
   result.sim.simulated = microseconds(20);
   result.sim.kernel_events = 60;
+  result.sim.model_events = 100;
   result.sim.data_packets = 2;
   result.sim.wall_s = 0.5;
   result.sim.peak_rss_bytes = std::uint64_t{64} << 20;

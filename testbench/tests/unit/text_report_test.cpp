@@ -66,8 +66,8 @@ TEST(TextReport, HasEverySection) {
   EXPECT_TRUE(holds(text, "control_frames 5"));
   EXPECT_TRUE(holds(text, "host1: rx_write_requests 2"));
   EXPECT_FALSE(holds(text, "out_of_sequence"));
-  // 60 events and 2 packets in 0.5 s.
-  EXPECT_TRUE(holds(text, "4 packets/s, 30.0 kernel events a packet")) << text;
+  // 100 model events, 60 kernel events and 2 packets in 0.5 s.
+  EXPECT_TRUE(holds(text, "4 packets/s, 50.0 model events and 30.0 kernel")) << text;
 }
 
 TEST(TextReport, FitsIntoAHundredColumns) {
