@@ -98,6 +98,7 @@ void RqUnit::dma_done(std::uint64_t token) {
   }
   fetches_.give(fetch);
   if (qp.state == protocol::QpState::kError) flush(qp, now);
+  qp.rq_record_fresh = false;  // whoever waited for it has been answered
 }
 
 void RqUnit::flush(QpContext& qp, Time t) {
@@ -111,7 +112,8 @@ void RqUnit::flush(QpContext& qp, Time t) {
     qp.rq.pop_front();
     ++qp.rq_consumed;
   }
-  if (known_posted(qp)) prefetch(qp, t);
+  // RECVs may have been posted since the record was read last.
+  if (known_posted(qp) || !qp.rq_record_fresh) prefetch(qp, t);
 }
 
 }  // namespace rnic::nic
