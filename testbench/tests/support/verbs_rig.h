@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <systemc>
+#include <vector>
+
+#include "base/sc_time.h"
+#include "config/loader.h"
+#include "network/cable.h"
+#include "protocol/access.h"
+#include "simulation/addresses.h"
+#include "simulation/system.h"
+#include "support/program.h"
+
+namespace rnic::testbench {
+
+constexpr protocol::AccessFlags kAllAccess =
+    protocol::kAccessLocalWrite | protocol::kAccessRemoteWrite | protocol::kAccessRemoteRead;
+
+/// Registered memory of one side.
+struct RigBuffer {
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+  host::MemoryRegion region;
+};
+
+/// One of two hosts with what a verbs program needs, all owned by the one test program.
+class RigSide {
+ public:
+  RigSide(const char* name, const config::Config& config, std::uint32_t index,
+          protocol::FramePool& frames)
+      : node(name, config, index, frames), index_(index) {}
+
+  void create() {
+    pd = verbs().alloc_pd();
+    send_cq = verbs().create_cq(core, 64);
+    recv_cq = verbs().create_cq(core, 64);
+    host::verbs::QpInitAttr attr;
+    attr.max_send_wr = attr.max_recv_wr = 32;
+    attr.max_inline_data = 64;
+    qp = verbs().create_qp(core, pd, *send_cq, *recv_cq, attr);
+    ASSERT_NE(qp, nullptr);
+    host::verbs::QpAttr init;
+    init.qp_state = protocol::QpState::kInit;
+    init.access_flags = protocol::kAccessRemoteMask;
+    using Mask = protocol::QpAttrMask;
+    ASSERT_EQ(verbs().modify_qp(core, *qp, init,
+                                Mask::kState | Mask::kPkeyIndex | Mask::kPort | Mask::kAccessFlags),
+              host::Status::kOk);
+  }
+
+  void connect(std::uint32_t peer_qpn, const protocol::AddressVector& path,
+               const config::TransportConfig& t) {
+    using Mask = protocol::QpAttrMask;
+    host::verbs::QpAttr attr;
+    attr.qp_state = protocol::QpState::kRtr;
+    attr.ah_attr = path;
+    attr.path_mtu = t.mtu;
+    attr.dest_qp_num = peer_qpn;
+    attr.rq_psn = attr.sq_psn = 0xFF'FFF0;  // wraps soon
+    attr.max_dest_rd_atomic = t.max_dest_rd_atomic;
+    attr.max_rd_atomic = t.max_rd_atomic;
+    attr.min_rnr_timer = t.min_rnr_timer;
+    ASSERT_EQ(verbs().modify_qp(core, *qp, attr,
+                                Mask::kState | Mask::kAv | Mask::kPathMtu | Mask::kDestQpn |
+                                    Mask::kRqPsn | Mask::kMaxDestRdAtomic | Mask::kMinRnrTimer),
+              host::Status::kOk);
+    attr.qp_state = protocol::QpState::kRts;
+    attr.timeout = t.ack_timeout;
+    attr.retry_cnt = t.retry_count;
+    attr.rnr_retry = t.rnr_retry;
+    ASSERT_EQ(verbs().modify_qp(core, *qp, attr,
+                                Mask::kState | Mask::kSqPsn | Mask::kTimeout | Mask::kRetryCnt |
+                                    Mask::kRnrRetry | Mask::kMaxQpRdAtomic),
+              host::Status::kOk);
+  }
+
+  RigBuffer buffer(std::uint64_t bytes, protocol::AccessFlags access = kAllAccess) {
+    RigBuffer made;
+    made.address = space().map(bytes);
+    made.bytes = bytes;
+    const auto result = verbs().reg_mr(core, pd, made.address, bytes, access);
+    EXPECT_EQ(result.status, host::Status::kOk);
+    made.region = result.region;
+    return made;
+  }
+
+  host::Status post(host::verbs::WrOpcode opcode, std::uint64_t local, std::uint32_t lkey,
+                    std::uint32_t bytes, std::uint64_t remote = 0, std::uint32_t rkey = 0,
+                    std::uint32_t imm = 0) {
+    const protocol::Sge sge{local, bytes, lkey};
+    host::verbs::SendWr wr;
+    wr.wr_id = ++wr_ids;
+    wr.opcode = opcode;
+    wr.flags = host::verbs::SendFlags::kSignaled;
+    wr.sg_list = &sge;
+    wr.num_sge = 1;
+    wr.remote_addr = remote;
+    wr.rkey = rkey;
+    wr.imm_data = imm;
+    return verbs().post_send(core, *qp, &wr, 1);
+  }
+
+  host::Status post_recv(std::uint64_t local, std::uint32_t lkey, std::uint32_t bytes) {
+    const protocol::Sge sge{local, bytes, lkey};
+    const host::verbs::RecvWr wr{++wr_ids, &sge, 1};
+    return verbs().post_recv(core, *qp, &wr, 1);
+  }
+
+  /// Spins until `cq` has a completion and takes it.
+  host::verbs::Wc await(host::verbs::CompletionQueue& cq) {
+    host::verbs::Wc wc;
+    do {
+      verbs().wait_cq(core, cq);
+    } while (verbs().poll_cq(core, cq, 1, &wc) == 0);
+    core.sync();
+    return wc;
+  }
+  host::verbs::Wc await_send() { return await(*send_cq); }
+  host::verbs::Wc await_recv() { return await(*recv_cq); }
+
+  std::vector<std::uint8_t> bytes_at(std::uint64_t address, std::uint64_t count) {
+    std::vector<std::uint8_t> bytes(count);
+    EXPECT_EQ(space().read(address, bytes.data(), bytes.size()), host::Status::kOk);
+    return bytes;
+  }
+  void fill(std::uint64_t address, const std::vector<std::uint8_t>& bytes) {
+    EXPECT_EQ(space().write(address, bytes.data(), bytes.size()), host::Status::kOk);
+  }
+
+  host::verbs::Context& verbs() { return node.host.verbs; }
+  host::AddressSpace& space() { return node.host.space; }
+  link::LinkPort& port() { return node.nic.port.link; }
+  const nic::QpContext& device_qp() { return *node.nic.queue_pairs.find(qp->qpn); }
+  std::uint32_t index() const { return index_; }
+
+  Node node;
+  host::Core core;
+  std::uint32_t pd = 0;
+  host::verbs::CompletionQueue* send_cq = nullptr;
+  host::verbs::CompletionQueue* recv_cq = nullptr;
+  host::verbs::QueuePair* qp = nullptr;
+  std::uint64_t wr_ids = 0;
+
+ private:
+  std::uint32_t index_;
+};
+
+/// Two hosts back to back, and one program that acts for both: what a test writes as a story.
+class VerbsRig {
+ public:
+  explicit VerbsRig(const Settings& settings)
+      : timeline_(Timeline::instance()),
+        loaded_(config::load_from(settings)),
+        a("host0", loaded_.config, 0, frames_),
+        b("host1", loaded_.config, 1, frames_),
+        cable("cable", loaded_.config.link.delay, {}, 1, frames_, nullptr) {
+    cable.connect(a.port(), b.port());
+  }
+
+  const config::Config& config() const { return loaded_.config; }
+
+  /// Queue pairs of both sides up to RTS.
+  void connect() {
+    a.create();
+    b.create();
+    a.connect(b.qp->qpn, path_between(0, 1), config().transport);
+    b.connect(a.qp->qpn, path_between(1, 0), config().transport);
+    settle();
+  }
+
+  /// Both cores catch up, and whatever is under way arrives.
+  void settle(Time time = microseconds(20)) {
+    a.core.sync();
+    b.core.sync();
+    sc_core::wait(to_sc_time(time));
+  }
+
+  /// Runs `program` to its end; fails the test when it does not come to it in a simulated second.
+  void run(std::function<void()> program) {
+    bool done = false;
+    sc_core::sc_spawn([this, &done, program = std::move(program)] {
+      try {
+        program();
+        a.core.sync();
+        b.core.sync();
+      } catch (const sc_core::sc_unwind_exception&) {
+        throw;
+      } catch (const std::exception& error) {
+        ADD_FAILURE() << error.what();
+      }
+      done = true;
+      sc_core::sc_stop();
+    });
+    sc_core::sc_start(to_sc_time(microseconds(1000000)));
+    EXPECT_TRUE(done) << "the program waits for something that does not happen";
+  }
+
+ private:
+  Timeline& timeline_;  ///< exists before any module
+  config::LoadedConfig loaded_;
+  protocol::FramePool frames_;
+
+ public:
+  RigSide a;
+  RigSide b;
+  network::Cable cable;
+};
+
+}  // namespace rnic::testbench
