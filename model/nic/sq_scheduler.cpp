@@ -95,6 +95,12 @@ void SqScheduler::run(Time now) {
   running_ = false;
 }
 
+bool SqScheduler::request_due(const QpContext& qp) {
+  if (qp.state != protocol::QpState::kRts) return false;
+  // With nothing decoded to send a pick makes sense when WQEs are to be fetched.
+  return !transport::Transport::idle(qp) || (qp.sq_fetched != qp.sq_producer && !qp.sq_fetching);
+}
+
 bool SqScheduler::pick(Time now) {
   if (responses_.empty() && requests_.empty()) return false;
   if (slots_free_ == 0) {
@@ -111,21 +117,18 @@ bool SqScheduler::pick(Time now) {
     return false;
   }
   const bool response = requests_.empty() || (response_turn_ && !responses_.empty());
-  response_turn_ = !response;
   Ring<QpContext*>& list = response ? responses_ : requests_;
   QpContext& qp = *list.front();
   list.pop_front();
   (response ? qp.response_ready : qp.request_ready) = false;
-  if (response ? !transport_.response_due(qp) : qp.state != protocol::QpState::kRts) return true;
+  if (response ? !transport_.response_due(qp) : !request_due(qp)) return true;
+  response_turn_ = !response;  // who has nothing to send takes no turn
   serve(qp, response, now, false);
   return true;
 }
 
 void SqScheduler::serve(QpContext& qp, bool response, Time t, bool again) {
-  if (!response && transport_.idle(qp)) {
-    // Nothing decoded to send: fetch WQEs without spending a pick, unless none are posted.
-    if (qp.sq_fetched == qp.sq_producer || qp.sq_fetching) return;
-  }
+  if (!response && !request_due(qp)) return;
   if (!again) t = stage_.pass(t);
   qp.picked_at = t;
   ContextWait* wait = waits_.take();

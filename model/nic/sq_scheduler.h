@@ -41,6 +41,7 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
   };
 
   void run(Time now);
+  static bool request_due(const QpContext& qp);
   bool pick(Time now);
   void end_stall(Time now);
   void serve(QpContext& qp, bool response, Time t, bool again);
