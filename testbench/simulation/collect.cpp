@@ -12,7 +12,7 @@
 namespace rnic::testbench {
 namespace {
 
-void collect_flows(const System& system, Result& result) {
+void collect_flows(System& system, Result& result) {
   const Measurement& m = system.measurement;
   Time start = kTimeNever;
   Time end = kTimeZero;
@@ -43,8 +43,8 @@ void collect_flows(const System& system, Result& result) {
   }
 }
 
-void collect_units(const Node& node, Time start, Time now, Result& result) {
-  auto& nic = const_cast<nic::Nic&>(node.nic);  // unit accessors are not const
+void collect_units(Node& node, Time start, Time now, Result& result) {
+  nic::Nic& nic = node.nic;
   const auto add = [&](const stats::UnitStats& unit) {
     result.units.push_back(unit_result(unit, start, now));
   };
@@ -80,7 +80,7 @@ void collect_units(const Node& node, Time start, Time now, Result& result) {
   cache(prefix + "mtt_cache", mtt.hits(), mtt.misses());
 }
 
-void collect_pcie(const Node& node, Result& result) {
+void collect_pcie(Node& node, Result& result) {
   PcieResult pcie;
   pcie.name = std::string(node.name()) + ".pcie";
   pcie.rate_gbps = node.pcie.rate().to_gbps();
@@ -114,7 +114,7 @@ LinkResult link_result(const std::string& name, link::LinkPort& port, Time now) 
   return out;
 }
 
-void collect_links(const System& system, Time now, Result& result) {
+void collect_links(System& system, Time now, Result& result) {
   for (const auto& node : system.nodes) {
     result.links.push_back(
         link_result(std::string(node->name()) + ".nic.port", node->nic.port.link, now));
@@ -129,8 +129,8 @@ void collect_links(const System& system, Time now, Result& result) {
   }
 }
 
-NamedCounts counters_of(const Node& node) {
-  auto& nic = const_cast<nic::Nic&>(node.nic);
+NamedCounts counters_of(Node& node) {
+  nic::Nic& nic = node.nic;
   const transport::TransportCounters& t = nic.transport().counters();
   const nic::RxDrops& drops = nic.rx_pipeline.drops();
   const host::verbs::DriverStats& driver = node.host.verbs.stats();
@@ -165,7 +165,7 @@ NamedCounts counters_of(const Node& node) {
 
 }  // namespace
 
-Result collect(const System& system, const config::LoadedConfig& loaded) {
+Result collect(System& system, const config::LoadedConfig& loaded) {
   Result result;
   result.version = RNICSIM_VERSION;
   result.config = config::resolved_json(loaded);
@@ -174,7 +174,7 @@ Result collect(const System& system, const config::LoadedConfig& loaded) {
   const Time start = system.window_start();
   collect_flows(system, result);
   for (std::size_t i = 0; i < system.nodes.size(); ++i) {
-    const Node& node = *system.nodes[i];
+    Node& node = *system.nodes[i];
     collect_units(node, start, now, result);
     collect_pcie(node, result);
     result.counters.push_back(counters_of(node));

@@ -9,6 +9,6 @@ namespace rnic::testbench {
 
 /// What the system counted since its measured window began, as a Result (host-dependent figures
 /// of `sim` left at zero).
-Result collect(const System& system, const config::LoadedConfig& loaded);
+Result collect(System& system, const config::LoadedConfig& loaded);
 
 }  // namespace rnic::testbench
