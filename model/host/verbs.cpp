@@ -30,13 +30,20 @@ std::uint32_t ceil_log2(std::uint64_t n) {
 
 WqeOpcode wqe_opcode(WrOpcode opcode) {
   switch (opcode) {
-    case WrOpcode::kRdmaWrite: return WqeOpcode::kWrite;
-    case WrOpcode::kRdmaWriteWithImm: return WqeOpcode::kWriteImm;
-    case WrOpcode::kSend: return WqeOpcode::kSend;
-    case WrOpcode::kSendWithImm: return WqeOpcode::kSendImm;
-    case WrOpcode::kRdmaRead: return WqeOpcode::kRead;
-    case WrOpcode::kAtomicCmpAndSwp: return WqeOpcode::kAtomicCas;
-    case WrOpcode::kAtomicFetchAndAdd: return WqeOpcode::kAtomicFadd;
+    case WrOpcode::kRdmaWrite:
+      return WqeOpcode::kWrite;
+    case WrOpcode::kRdmaWriteWithImm:
+      return WqeOpcode::kWriteImm;
+    case WrOpcode::kSend:
+      return WqeOpcode::kSend;
+    case WrOpcode::kSendWithImm:
+      return WqeOpcode::kSendImm;
+    case WrOpcode::kRdmaRead:
+      return WqeOpcode::kRead;
+    case WrOpcode::kAtomicCmpAndSwp:
+      return WqeOpcode::kAtomicCas;
+    case WrOpcode::kAtomicFetchAndAdd:
+      return WqeOpcode::kAtomicFadd;
   }
   return WqeOpcode::kNop;
 }
@@ -46,8 +53,13 @@ WqeOpcode wqe_opcode(WrOpcode opcode) {
 Context::Context(const sc_core::sc_module_name& name, const config::Config& config,
                  PhysicalMemory& memory, AddressSpace& space, ContextMemory& context_memory,
                  MmioPort& mmio)
-    : sc_module(name), nic_(config.nic), cpu_(config.cpu), memory_(memory), space_(space),
-      registrar_(context_memory, config.memory), store_buffer_("store_buffer", mmio) {
+    : sc_module(name),
+      nic_(config.nic),
+      cpu_(config.cpu),
+      memory_(memory),
+      space_(space),
+      registrar_(context_memory, config.memory),
+      store_buffer_("store_buffer", mmio) {
   mailbox_address_ = allocate_ring(sizeof(protocol::CommandMailbox));
   memory_.watch(mailbox_address_ + protocol::kCommandStatusOffset, 1, &mailbox_written_);
 }
@@ -155,18 +167,23 @@ QueuePair* Context::create_qp(Core& core, std::uint32_t pd, CompletionQueue& sen
   qp->sq_address = allocate_ring(std::uint64_t{kWqeBlockBytes} << qp->sq_log_blocks);
   if (attr.max_recv_wr > 0) {
     qp->rq_log_entries = ceil_log2(attr.max_recv_wr);
-    qp->rq_address = allocate_ring(
-        (std::uint64_t{std::max(1U, attr.max_recv_sge)} * protocol::kWqeSegmentBytes)
-        << qp->rq_log_entries);
+    qp->rq_address =
+        allocate_ring((std::uint64_t{std::max(1U, attr.max_recv_sge)} * protocol::kWqeSegmentBytes)
+                      << qp->rq_log_entries);
   }
   qp->doorbell_record = allocate_ring(kCacheLine);
   protocol::CommandMailbox mailbox{};
   mailbox.opcode = CommandOpcode::kCreateQp;
-  mailbox.create_qp = {qp->qpn,       pd,
-                       send_cq.cqn,   recv_cq.cqn,
-                       qp->sq_address, qp->rq_address,
-                       qp->doorbell_record, qp->sq_log_blocks,
-                       qp->rq_log_entries, std::max(1U, attr.max_recv_sge)};
+  mailbox.create_qp = {qp->qpn,
+                       pd,
+                       send_cq.cqn,
+                       recv_cq.cqn,
+                       qp->sq_address,
+                       qp->rq_address,
+                       qp->doorbell_record,
+                       qp->sq_log_blocks,
+                       qp->rq_log_entries,
+                       std::max(1U, attr.max_recv_sge)};
   if (execute(core, mailbox) != CommandStatus::kOk) return nullptr;
   qps_.push_back(std::move(qp));
   return qps_.back().get();
@@ -416,11 +433,21 @@ void Context::to_wc(const protocol::Cqe& cqe, Wc& wc) {
   }
   switch (cqe.opcode) {
     case WqeOpcode::kWrite:
-    case WqeOpcode::kWriteImm: wc.opcode = protocol::WcOpcode::kRdmaWrite; break;
-    case WqeOpcode::kRead: wc.opcode = protocol::WcOpcode::kRdmaRead; break;
-    case WqeOpcode::kAtomicCas: wc.opcode = protocol::WcOpcode::kCompSwap; break;
-    case WqeOpcode::kAtomicFadd: wc.opcode = protocol::WcOpcode::kFetchAdd; break;
-    default: wc.opcode = protocol::WcOpcode::kSend; break;
+    case WqeOpcode::kWriteImm:
+      wc.opcode = protocol::WcOpcode::kRdmaWrite;
+      break;
+    case WqeOpcode::kRead:
+      wc.opcode = protocol::WcOpcode::kRdmaRead;
+      break;
+    case WqeOpcode::kAtomicCas:
+      wc.opcode = protocol::WcOpcode::kCompSwap;
+      break;
+    case WqeOpcode::kAtomicFadd:
+      wc.opcode = protocol::WcOpcode::kFetchAdd;
+      break;
+    default:
+      wc.opcode = protocol::WcOpcode::kSend;
+      break;
   }
   // A completion frees its own slot and those of all unsignalled requests before it.
   while (!qp->sends.empty()) {

@@ -85,9 +85,9 @@ class Pencil {
   double blueflame(double blocks) const {
     // Each block is a write TLP; one after another enters the doorbell unit, at least an interval
     // apart, which is more than the TLPs' own distance.
-    return ns(c.cpu.doorbell_cost) + ns(c.cpu.blueflame_cost_per_64b) * blocks + pcie_bytes(kWqeBlock + kTlpOverhead) +
-           ns(c.pcie.latency) + edge() + (blocks - 1) * c.nic.doorbell.interval * cycle +
-           pass(c.nic.doorbell);
+    return ns(c.cpu.doorbell_cost) + ns(c.cpu.blueflame_cost_per_64b) * blocks +
+           pcie_bytes(kWqeBlock + kTlpOverhead) + ns(c.pcie.latency) + edge() +
+           (blocks - 1) * c.nic.doorbell.interval * cycle + pass(c.nic.doorbell);
   }
   double doorbell() const {
     return ns(c.cpu.doorbell_cost) + pcie_bytes(8 + kTlpOverhead) + ns(c.pcie.latency) + edge() +
