@@ -58,8 +58,15 @@ void Endpoint::create() {
   host::verbs::Context& verbs = host.verbs;
   pd_ = verbs.alloc_pd();
   const std::uint32_t entries = std::max(1U, w.qps) * std::max(1U, w.depth) + 1;
-  send_cq = verbs.create_cq(core, entries);
-  recv_cq = verbs.create_cq(core, entries);
+  const bool two_sided =
+      w.op == config::Op::kSend || w.op == config::Op::kSendImm || w.op == config::Op::kWriteImm;
+  if (w.bidirectional && two_sided) {
+    // One thread sends and receives: it spins on one queue for both.
+    send_cq = recv_cq = verbs.create_cq(core, 2 * entries);
+  } else {
+    send_cq = verbs.create_cq(core, entries);
+    recv_cq = verbs.create_cq(core, entries);
+  }
   host::verbs::QpInitAttr attr;
   attr.max_send_wr = std::max(1U, w.depth);
   attr.max_recv_wr = std::max(1U, w.depth);

@@ -193,6 +193,7 @@ void Flow::client_program() {
     play(client_player_, server_player_, false);
   }
   measurement_.flow_done();
+  receive_rest(senders_[0]);
 }
 
 void Flow::server_program() {
@@ -204,6 +205,7 @@ void Flow::server_program() {
   if (senders_.size() > 1) {
     stream(senders_[1]);
     measurement_.flow_done();
+    receive_rest(senders_[1]);
   } else if (two_sided()) {
     receive_stream(server_, senders_[0].total);
   }
@@ -257,8 +259,18 @@ void Flow::hit(Player& me) {
                                                                  : stats::Journey::kToPeer);
   me.in_flight = trace;
   wr.trace = trace;
-  if (me.self->host.verbs.post_send(me.self->core, *me.self->qps[qp], &wr, 1) !=
-      host::Status::kOk) {
+  host::verbs::Context& verbs = me.self->host.verbs;
+  const auto post = [&] { return verbs.post_send(me.self->core, *me.self->qps[qp], &wr, 1); };
+  host::Status status = post();
+  while (status == host::Status::kEnomem) {
+    // A short queue, and the completion of its last message is still on its way.
+    Wc wc;
+    verbs.wait_cq(me.self->core, *me.self->send_cq);
+    if (verbs.poll_cq(me.self->core, *me.self->send_cq, 1, &wc) == 0) continue;
+    measurement_.count_completion(wc.status);
+    status = post();
+  }
+  if (status != host::Status::kOk) {
     throw SimulationError(std::string(name()) + ": post_send is refused in the latency program");
   }
 }
@@ -406,6 +418,13 @@ bool Flow::post(Sender& sender, std::uint32_t qp) {
 }
 
 void Flow::reap(Sender& sender, const Wc& wc) {
+  if (wc.opcode == protocol::WcOpcode::kRecv || wc.opcode == protocol::WcOpcode::kRecvRdmaWithImm) {
+    ++sender.received;
+    if (wc.status == protocol::WcStatus::kSuccess) {
+      post_receives(*sender.local, index_of(*sender.local, wc.qp_num), 1);
+    }
+    return;
+  }
   measurement_.count_completion(wc.status);
   const std::uint32_t qp = index_of(*sender.local, wc.qp_num);
   if (wc.status != protocol::WcStatus::kSuccess) {
@@ -445,6 +464,16 @@ void Flow::complete(Sender& sender, std::uint32_t qp, Time now) {
   traces_.give(trace);
 }
 
+void Flow::receive_rest(Sender& sender) {
+  if (!config_.workload.bidirectional || !two_sided()) return;
+  host::verbs::Context& verbs = sender.local->host.verbs;
+  Wc wc;
+  while (sender.received < sender.total && !sender.stopped) {
+    verbs.wait_cq(sender.local->core, *sender.local->send_cq);
+    if (verbs.poll_cq(sender.local->core, *sender.local->send_cq, 1, &wc) > 0) reap(sender, wc);
+  }
+}
+
 void Flow::receive_stream(Endpoint& self, std::uint64_t total) {
   constexpr std::uint32_t kPollBatch = 16;
   std::array<Wc, kPollBatch> wcs;
@@ -468,6 +497,7 @@ std::uint64_t Flow::verify() {
   std::vector<std::uint8_t> got(size);
   std::uint64_t wrong = 0;
   for (Sender& sender : senders_) {
+    if (sender.stopped) continue;  // not everything that was posted was carried out
     Endpoint& from = read ? *sender.remote : *sender.local;
     Endpoint& to = read ? *sender.local : *sender.remote;
     for (std::size_t qp = 0; qp < sender.qps.size(); ++qp) {

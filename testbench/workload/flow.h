@@ -45,7 +45,8 @@ class Flow : public sc_core::sc_module {
     std::uint64_t completed = 0;
     Time last_finished{0};  ///< latest completion seen, as the NIC made it
     std::uint64_t total = 0;
-    bool stopped = false;  ///< a queue pair failed
+    std::uint64_t received = 0;  ///< messages of the other direction that took a RECV
+    bool stopped = false;        ///< a queue pair failed
   };
 
   void run_client();
@@ -85,6 +86,8 @@ class Flow : public sc_core::sc_module {
   bool post(Sender& sender, std::uint32_t qp);
   void reap(Sender& sender, const host::verbs::Wc& wc);
   void complete(Sender& sender, std::uint32_t qp, Time now);
+  /// When both sides send: serves the other direction's messages after its own are done.
+  void receive_rest(Sender& sender);
   void receive_stream(Endpoint& self, std::uint64_t total);
   void post_receives(Endpoint& self, std::uint32_t qp, std::uint32_t count);
 
