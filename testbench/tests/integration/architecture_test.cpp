@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kSource = fs::path(RNICSIM_PRESETS).parent_path();
+fs::path source_tree() { return fs::path(RNICSIM_PRESETS).parent_path(); }
 
 struct Include {
   fs::path file;
@@ -25,7 +25,7 @@ struct Include {
 };
 
 std::vector<Include> includes_below(const fs::path& folder) {
-  static const std::regex kLine("^\\s*#\\s*include\\s*([<\"])([^>\"]+)[>\"]");
+  static const std::regex pattern("^\\s*#\\s*include\\s*([<\"])([^>\"]+)[>\"]");
   std::vector<Include> found;
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
     const std::string extension = entry.path().extension().string();
@@ -33,8 +33,8 @@ std::vector<Include> includes_below(const fs::path& folder) {
     std::ifstream file(entry.path());
     for (std::string line; std::getline(file, line);) {
       std::smatch match;
-      if (std::regex_search(line, match, kLine)) {
-        found.push_back({fs::relative(entry.path(), kSource), match[2], match[1] == "\""});
+      if (std::regex_search(line, match, pattern)) {
+        found.push_back({fs::relative(entry.path(), source_tree()), match[2], match[1] == "\""});
       }
     }
   }
@@ -45,7 +45,7 @@ std::string realm_of(const std::string& path) { return path.substr(0, path.find(
 
 /// What each realm may include besides itself.
 const std::map<std::string, std::set<std::string>>& allowed() {
-  static const std::map<std::string, std::set<std::string>> kAllowed = {
+  static const std::map<std::string, std::set<std::string>> rules = {
       {"base", {}},
       {"protocol", {"base"}},
       {"stats", {"base"}},
@@ -58,11 +58,11 @@ const std::map<std::string, std::set<std::string>>& allowed() {
       {"network", {"base", "protocol", "stats", "config", "tlm", "link"}},
       {"nic", {"base", "protocol", "stats", "config", "tlm", "link", "pcie", "transport"}},
   };
-  return kAllowed;
+  return rules;
 }
 
 TEST(ArchitectureTest, RealmsIncludeOnlyWhatLiesBelow) {
-  const std::vector<Include> includes = includes_below(kSource / "model");
+  const std::vector<Include> includes = includes_below(source_tree() / "model");
   ASSERT_GT(includes.size(), 300U);
   for (const Include& include : includes) {
     if (!include.quoted) continue;
@@ -74,13 +74,13 @@ TEST(ArchitectureTest, RealmsIncludeOnlyWhatLiesBelow) {
     const std::string to = realm_of(include.target);
     EXPECT_TRUE(to == from || rule->second.count(to) != 0)
         << include.file << " includes " << include.target;
-    EXPECT_TRUE(fs::exists(kSource / "model" / include.target))
+    EXPECT_TRUE(fs::exists(source_tree() / "model" / include.target))
         << include.file << " includes " << include.target << ", which is not in the model";
   }
 }
 
 TEST(ArchitectureTest, TheNicKnowsHostAndNetworkOnlyThroughSockets) {
-  for (const Include& include : includes_below(kSource / "model" / "nic")) {
+  for (const Include& include : includes_below(source_tree() / "model" / "nic")) {
     EXPECT_NE(realm_of(include.target), "host") << include.file;
     EXPECT_NE(realm_of(include.target), "network") << include.file;
   }
@@ -89,7 +89,7 @@ TEST(ArchitectureTest, TheNicKnowsHostAndNetworkOnlyThroughSockets) {
 TEST(ArchitectureTest, TheModelDoesNotKnowItsTestbench) {
   const std::set<std::string> folders = {"testbench", "simulation", "workload", "report",
                                          "tests",     "support",    "gtest"};
-  for (const Include& include : includes_below(kSource / "model")) {
+  for (const Include& include : includes_below(source_tree() / "model")) {
     EXPECT_EQ(folders.count(realm_of(include.target)), 0U)
         << include.file << " includes " << include.target;
     EXPECT_EQ(include.target.find(".."), std::string::npos) << include.file;
@@ -99,7 +99,7 @@ TEST(ArchitectureTest, TheModelDoesNotKnowItsTestbench) {
 TEST(ArchitectureTest, KernelFreeRealmsAreKernelFree) {
   // Wire and memory formats, configuration, statistics and transports know no SystemC.
   for (const char* realm : {"protocol", "config", "stats", "transport"}) {
-    for (const Include& include : includes_below(kSource / "model" / realm)) {
+    for (const Include& include : includes_below(source_tree() / "model" / realm)) {
       EXPECT_NE(include.target.compare(0, 7, "systemc"), 0) << include.file;
       EXPECT_NE(include.target.compare(0, 3, "tlm"), 0) << include.file;
     }
@@ -108,7 +108,7 @@ TEST(ArchitectureTest, KernelFreeRealmsAreKernelFree) {
 
 TEST(ArchitectureTest, NoHeadersIncludeEachOtherInACircle) {
   std::map<std::string, std::vector<std::string>> edges;
-  for (const Include& include : includes_below(kSource / "model")) {
+  for (const Include& include : includes_below(source_tree() / "model")) {
     if (!include.quoted || include.file.extension() != ".h") continue;
     edges[fs::relative(include.file, "model").generic_string()].push_back(include.target);
   }

@@ -94,8 +94,8 @@ TEST_P(DataIntegrityTest, EveryByteAtItsPlaceAndNowhereElse) {
     RigBuffer from = source.buffer(kArena);
     RigBuffer to = target.buffer(kArena);
     // A neighbour on each side that nobody names.
-    RigBuffer bystander_a = rig.a.buffer(4 * 4096);
-    RigBuffer bystander_b = rig.b.buffer(4 * 4096);
+    RigBuffer bystander_a = rig.a.buffer(std::uint64_t{4} * 4096);
+    RigBuffer bystander_b = rig.b.buffer(std::uint64_t{4} * 4096);
     const Bytes untouched(bystander_a.bytes, kCanary);
     rig.a.fill(bystander_a.address, untouched);
     rig.b.fill(bystander_b.address, untouched);
