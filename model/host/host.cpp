@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "config/config.h"
+
 namespace rnic::host {
 namespace {
 

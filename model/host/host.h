@@ -4,13 +4,16 @@
 #include <cstdint>
 #include <systemc>
 
-#include "config/config.h"
 #include "host/address_space.h"
 #include "host/context_memory.h"
 #include "host/memory_port.h"
 #include "host/physical_memory.h"
 #include "host/root_complex.h"
 #include "host/verbs.h"
+
+namespace rnic::config {
+struct Config;
+}
 
 namespace rnic::host {
 

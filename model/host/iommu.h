@@ -5,7 +5,7 @@
 
 #include "base/set_assoc_cache.h"
 #include "base/time.h"
-#include "config/config.h"
+#include "config/host_config.h"
 
 namespace rnic::host {
 

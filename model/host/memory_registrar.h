@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/time.h"
-#include "config/config.h"
+#include "config/host_config.h"
 #include "host/address_space.h"
 #include "host/context_memory.h"
 #include "host/status.h"

@@ -9,7 +9,7 @@
 #include "base/event_queue.h"
 #include "base/rate_server.h"
 #include "base/time.h"
-#include "config/config.h"
+#include "config/host_config.h"
 #include "host/iommu.h"
 #include "host/memory_port.h"
 #include "stats/unit_stats.h"

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "config/config.h"
 #include "protocol/cqe.h"
 #include "protocol/doorbell.h"
 
@@ -318,10 +319,8 @@ Status Context::post_send(Core& core, QueuePair& qp, const SendWr* wrs, std::uin
   }
   if (bad != nullptr) *bad = posted;
   if (posted > 0) ring_doorbell(core, qp, posted, blocks);
-  if (posted > 0 && wrs[posted - 1].trace != nullptr) {
-    for (std::uint32_t i = 0; i < posted; ++i) {
-      if (wrs[i].trace != nullptr) wrs[i].trace->mark(stats::Stage::kPost, core.now());
-    }
+  for (std::uint32_t i = 0; i < posted; ++i) {
+    if (wrs[i].trace != nullptr) wrs[i].trace->mark(stats::Stage::kPost, core.now());
   }
   return status;
 }
@@ -457,6 +456,11 @@ void Context::to_wc(const protocol::Cqe& cqe, Wc& wc) {
     if (done.index == cqe.wqe_counter) break;
   }
   if (wc.status != protocol::WcStatus::kSuccess) qp->state = protocol::QpState::kError;
+}
+
+stats::DeliveryMeter* Context::meter_of(std::uint32_t qpn) {
+  const QueuePair* qp = find_qp(qpn);
+  return qp == nullptr ? nullptr : qp->meter;
 }
 
 stats::MessageTrace* Context::trace_of(std::uint32_t qpn, std::uint16_t wqe_index) {

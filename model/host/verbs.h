@@ -7,7 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "config/config.h"
+#include "config/host_config.h"
+#include "config/nic_config.h"
 #include "host/address_space.h"
 #include "host/context_memory.h"
 #include "host/cpu.h"
@@ -17,7 +18,11 @@
 #include "protocol/command.h"
 #include "protocol/cqe.h"
 #include "protocol/wqe.h"
-#include "stats/trace_source.h"
+#include "stats/instruments.h"
+
+namespace rnic::config {
+struct Config;
+}
 
 namespace rnic::host::verbs {
 
@@ -53,6 +58,7 @@ struct QueuePair {
   Ring<std::uint64_t> recvs;  ///< wr_ids of posted RECVs
   std::uint16_t rq_head = 0;
   std::vector<stats::MessageTrace*> traces;  ///< by ring block
+  stats::DeliveryMeter* meter = nullptr;     ///< of what arrives here; may stay null
 };
 
 /// Cumulative cost of memory registration.
@@ -74,7 +80,7 @@ struct DriverStats {
 /// An opened device: the user-space driver and the kernel's registration path. Every call spends
 /// its caller's CPU time on the `Core` it is given and must come from an SC_THREAD. Results are
 /// errno-like as in libibverbs.
-class Context : public sc_core::sc_module, public stats::TraceSource {
+class Context : public sc_core::sc_module, public stats::Instruments {
  public:
   Context(const sc_core::sc_module_name& name, const config::Config& config, PhysicalMemory& memory,
           AddressSpace& space, ContextMemory& context_memory, MmioPort& mmio);
@@ -103,6 +109,7 @@ class Context : public sc_core::sc_module, public stats::TraceSource {
   void wait_cq(Core& core, CompletionQueue& cq);
 
   stats::MessageTrace* trace_of(std::uint32_t qpn, std::uint16_t wqe_index) override;
+  stats::DeliveryMeter* meter_of(std::uint32_t qpn) override;
 
   AddressSpace& space() { return space_; }
   PhysicalMemory& memory() { return memory_; }

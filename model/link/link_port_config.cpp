@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "config/config.h"
 
 namespace rnic::link {
 namespace {

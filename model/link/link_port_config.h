@@ -5,9 +5,13 @@
 
 #include "base/bit_rate.h"
 #include "base/time.h"
-#include "config/config.h"
+#include "config/link_config.h"
 #include "protocol/ethernet.h"
 #include "stats/stage.h"
+
+namespace rnic::config {
+struct Config;
+}
 
 namespace rnic::link {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/ring.h"
-#include "config/config.h"
+#include "config/link_config.h"
 #include "link/link_port.h"
 #include "link/release_queue.h"
 #include "network/frame_checksums.h"

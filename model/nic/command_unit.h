@@ -6,7 +6,7 @@
 #include "base/event_queue.h"
 #include "base/pool.h"
 #include "base/rate_server.h"
-#include "config/config.h"
+#include "config/nic_config.h"
 #include "nic/interfaces.h"
 #include "pcie/dma.h"
 #include "protocol/command.h"

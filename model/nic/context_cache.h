@@ -10,7 +10,7 @@
 #include "base/ring.h"
 #include "base/sc_time.h"
 #include "base/set_assoc_cache.h"
-#include "config/config.h"
+#include "config/nic_config.h"
 #include "nic/waiter.h"
 #include "pcie/dma.h"
 #include "stats/unit_stats.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nic/nic.h"
 
+#include "config/config.h"
 #include "transport/factory.h"
 
 namespace rnic::nic {

@@ -4,7 +4,6 @@
 #include <memory>
 #include <systemc>
 
-#include "config/config.h"
 #include "link/link_port.h"
 #include "nic/command_unit.h"
 #include "nic/completion_unit.h"
@@ -24,6 +23,10 @@
 #include "pcie/dma_engine.h"
 #include "transport/encapsulation.h"
 #include "transport/transport.h"
+
+namespace rnic::config {
+struct Config;
+}
 
 namespace rnic::nic {
 

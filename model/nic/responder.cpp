@@ -197,7 +197,10 @@ void Responder::write_segments(RxJob* job, Time t) {
 void Responder::placed(RxJob* job, Time t) {
   QpContext& qp = *job->qp;
   const RxPlan& plan = job->plan;
-  received_bytes_ += job->placed;
+  if (instruments_ != nullptr && job->placed > 0) {
+    stats::DeliveryMeter* meter = instruments_->meter_of(qp.qpn);
+    if (meter != nullptr) meter->deliver(job->placed, t);
+  }
   if (plan.action == Action::kReadResponse) {
     if (transport::SendEntry* entry = qp.entry(plan.entry_number); entry != nullptr && plan.last) {
       entry->finished = true;

@@ -6,6 +6,7 @@
 #include "nic/interfaces.h"
 #include "nic/stage.h"
 #include "pcie/dma.h"
+#include "stats/instruments.h"
 
 namespace rnic::nic {
 
@@ -37,7 +38,8 @@ class Responder : public sc_core::sc_module,
   void resume(RxJob* job, Time now);
 
   stats::UnitStats& stats() { return stage_.stats(); }
-  std::uint64_t received_bytes() const { return received_bytes_; }
+  /// Instrumentation: meters of what arrives; may stay null.
+  void set_instruments(stats::Instruments* instruments) { instruments_ = instruments; }
 
  private:
   void need_recv(RxJob* job, Time t, bool again);
@@ -56,7 +58,7 @@ class Responder : public sc_core::sc_module,
   transport::Transport& transport_;
   bool move_bytes_;
   PipelineStage stage_;
-  std::uint64_t received_bytes_ = 0;
+  stats::Instruments* instruments_ = nullptr;
 };
 
 }  // namespace rnic::nic

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/pool.h"
-#include "config/config.h"
+#include "config/nic_config.h"
 #include "nic/interfaces.h"
 #include "pcie/dma.h"
 #include "protocol/doorbell.h"

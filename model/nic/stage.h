@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/rate_server.h"
-#include "config/config.h"
+#include "config/nic_config.h"
 #include "stats/unit_stats.h"
 
 namespace rnic::nic {

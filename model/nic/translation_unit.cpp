@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/error.h"
+
 namespace rnic::nic {
 
 void Translation::resume(Time now) { unit->proceed(*this, now); }
@@ -91,6 +93,9 @@ void TranslationUnit::append(Translation& request, std::uint64_t address, std::u
       last.bytes += bytes;
       return;
     }
+  }
+  if (request.segment_count == Translation::kMaxSegments) {
+    panic("translation", "a packet's payload lies in more runs of pages than a request holds");
   }
   request.segments[request.segment_count++] = BusSegment{address, bytes};
 }

@@ -8,7 +8,7 @@
 #include "nic/interfaces.h"
 #include "nic/stage.h"
 #include "pcie/dma.h"
-#include "stats/trace_source.h"
+#include "stats/instruments.h"
 
 namespace rnic::nic {
 
@@ -28,7 +28,7 @@ class WqeFetcher : public sc_core::sc_module, public WqeFetchIf, public pcie::Dm
   void dma_done(std::uint64_t token) override;
 
   /// Instrumentation: where decoded WQEs find their traces; may stay null.
-  void set_trace_source(stats::TraceSource* source) { traces_ = source; }
+  void set_instruments(stats::Instruments* source) { traces_ = source; }
   stats::UnitStats& stats() { return stage_.stats(); }
   std::uint64_t fetches() const { return fetches_; }
 
@@ -48,7 +48,7 @@ class WqeFetcher : public sc_core::sc_module, public WqeFetchIf, public pcie::Dm
   std::uint32_t prefetch_;
   std::uint32_t buffered_;
   PipelineStage stage_;
-  stats::TraceSource* traces_ = nullptr;
+  stats::Instruments* traces_ = nullptr;
   Pool<Fetch> fetches_pool_;
   std::vector<Fetch*> in_flight_;
   std::vector<std::uint32_t> free_slots_;

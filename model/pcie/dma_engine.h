@@ -10,7 +10,7 @@
 #include "base/rate_server.h"
 #include "base/ring.h"
 #include "base/time.h"
-#include "config/config.h"
+#include "config/pcie_config.h"
 #include "pcie/dma.h"
 #include "protocol/tlp.h"
 #include "stats/unit_stats.h"

@@ -9,7 +9,7 @@
 
 #include "base/rate_server.h"
 #include "base/time.h"
-#include "config/config.h"
+#include "config/pcie_config.h"
 #include "protocol/tlp.h"
 #include "stats/unit_stats.h"
 #include "tlm/pcie_extension.h"

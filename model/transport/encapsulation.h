@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "config/config.h"
+#include "config/transport_config.h"
 #include "protocol/address_vector.h"
 #include "protocol/frame.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/factory.h"
 
+#include "config/config.h"
 #include "transport/iwarp_transport.h"
 #include "transport/rc_transport.h"
 

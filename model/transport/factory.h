@@ -3,9 +3,12 @@
 
 #include <memory>
 
-#include "config/config.h"
 #include "transport/encapsulation.h"
 #include "transport/transport.h"
+
+namespace rnic::config {
+struct Config;
+}
 
 namespace rnic::transport {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "config/config.h"
+#include "config/transport_config.h"
 #include "transport/encapsulation.h"
 #include "transport/iwarp_connection.h"
 #include "transport/tcp/connection_table.h"

@@ -290,7 +290,9 @@ Bottleneck window(const Result& result, const std::vector<Resource>& ranked) {
 
   Bottleneck bottleneck;
   bottleneck.utilization = used;
-  const std::string figures = fixed(in_flight, 1) + " of " + grouped(slots) +
+  // What waits for a slot is in flight, too, but holds none.
+  const std::string figures = fixed(std::min(in_flight, static_cast<double>(slots)), 1) + " of " +
+                              grouped(slots) +
                               (reads ? " READ slots are in use, each for "
                                      : " messages of the window are in flight, each for ") +
                               duration(held_ns) + " on average";

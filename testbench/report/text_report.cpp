@@ -43,7 +43,7 @@ std::string headline(const Result& result) {
                      readable(result.message_rate_mops) + " M messages/s, measured for " +
                      duration(to_ns(result.window)) + "\n";
   for (const auto& [status, count] : result.completions) {
-    if (count > 0) text += "  Completions   " + grouped(count) + " " + status + "\n";
+    if (count > 0) text += "  CQEs polled   " + grouped(count) + " " + status + "\n";
   }
   return text;
 }

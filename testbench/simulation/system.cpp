@@ -52,7 +52,8 @@ Node::Node(const sc_core::sc_module_name& name, const config::Config& config, st
   pcie.device_initiator.bind(nic.doorbell.bar);
   pcie.host_initiator.bind(host.root_complex.dma_socket);
   host.root_complex.mmio_socket.bind(pcie.host_target);
-  nic.wqe_fetcher.set_trace_source(&host.verbs);
+  nic.wqe_fetcher.set_instruments(&host.verbs);
+  nic.responder.set_instruments(&host.verbs);
 }
 
 void Node::reset_statistics(Time now) {

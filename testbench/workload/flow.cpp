@@ -363,8 +363,7 @@ void Flow::read_latency() {
 void Flow::stream(Sender& sender) {
   host::Core& core = sender.local->core;
   host::verbs::Context& verbs = sender.local->host.verbs;
-  sender.result->window_start = core.now();
-  if (config_.sim.warmup == 0) measurement_.flow_warm();
+  start_meter(sender);
   constexpr std::uint32_t kPollBatch = 16;
   std::array<Wc, kPollBatch> wcs;
   while (sender.completed < sender.total && !sender.stopped) {
@@ -378,6 +377,30 @@ void Flow::stream(Sender& sender) {
     for (std::uint32_t i = 0; i < count; ++i) reap(sender, wcs[i]);
   }
   core.sync();
+  read_meter(sender);
+}
+
+void Flow::start_meter(Sender& sender) {
+  // READs deliver to the reader, everything else to the peer.
+  Endpoint& receiver = config_.workload.op == Op::kRead ? *sender.local : *sender.remote;
+  sender.meter.expect(config_.sim.warmup * config_.workload.msg_size,
+                      [this] { measurement_.flow_warm(); });
+  for (std::uint32_t qp = 0; qp < sender.qps.size(); ++qp) {
+    receiver.qps[qp]->meter = &sender.meter;
+  }
+  // Messages of no bytes show on no meter, so all of them count.
+  if (config_.sim.warmup == 0 || config_.workload.msg_size == 0) {
+    sender.meter.start(sender.local->core.now());
+  }
+}
+
+void Flow::read_meter(Sender& sender) {
+  FlowMeasurement& result = *sender.result;
+  const std::uint64_t size = config_.workload.msg_size;
+  result.window_start = sender.meter.window_start();
+  result.window_end = size == 0 ? sim_now() : sender.meter.window_end();
+  result.bytes = sender.meter.counted();
+  result.messages = size == 0 ? sender.completed : result.bytes / size;
 }
 
 bool Flow::post(Sender& sender, std::uint32_t qp) {
@@ -446,20 +469,10 @@ void Flow::complete(Sender& sender, std::uint32_t qp, Time now) {
   ++state.done;
   ++sender.completed;
   ++measurement_.messages_done;
-  // The window is bounded by what the NIC finished: a program that is still posting may poll many
-  // completions at once, long after they came.
-  sender.last_finished = std::max(sender.last_finished, trace->last());
   trace->mark(Stage::kPoll, now);
-  FlowMeasurement& result = *sender.result;
   if (sender.completed > config_.sim.warmup) {
     measurement_.breakdown.add(*trace);
-    result.latency.add(trace->total());
-    ++result.messages;
-    result.bytes += config_.workload.msg_size;
-    result.window_end = sender.last_finished;
-  } else if (sender.completed == config_.sim.warmup) {
-    result.window_start = sender.last_finished;
-    measurement_.flow_warm();
+    sender.result->latency.add(trace->total());
   }
   traces_.give(trace);
 }

@@ -43,7 +43,7 @@ class Flow : public sc_core::sc_module {
     std::vector<host::verbs::SendWr> batch;  ///< scratch of post()
     std::vector<protocol::Sge> sges;
     std::uint64_t completed = 0;
-    Time last_finished{0};  ///< latest completion seen, as the NIC made it
+    stats::DeliveryMeter meter;  ///< of the payload at its destination
     std::uint64_t total = 0;
     std::uint64_t received = 0;  ///< messages of the other direction that took a RECV
     bool stopped = false;        ///< a queue pair failed
@@ -84,6 +84,8 @@ class Flow : public sc_core::sc_module {
   // Bandwidth programs.
   void stream(Sender& sender);
   bool post(Sender& sender, std::uint32_t qp);
+  void start_meter(Sender& sender);
+  void read_meter(Sender& sender);
   void reap(Sender& sender, const host::verbs::Wc& wc);
   void complete(Sender& sender, std::uint32_t qp, Time now);
   /// When both sides send: serves the other direction's messages after its own are done.

@@ -38,7 +38,7 @@ class TracePool {
 struct FlowMeasurement {
   std::uint32_t source = 0;
   std::uint32_t destination = 0;
-  std::uint64_t messages = 0;  ///< completed in the window
+  std::uint64_t messages = 0;  ///< delivered in the window
   std::uint64_t bytes = 0;
   Time window_start{0};
   Time window_end{0};

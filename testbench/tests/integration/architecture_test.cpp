@@ -11,12 +11,14 @@
 #include <string>
 #include <vector>
 
+#include "support/program.h"
+
 namespace rnic::testbench {
 namespace {
 
 namespace fs = std::filesystem;
 
-fs::path source_tree() { return fs::path(RNICSIM_PRESETS).parent_path(); }
+fs::path source_tree() { return fs::path(testbench::presets_path()).parent_path(); }
 
 struct Include {
   fs::path file;

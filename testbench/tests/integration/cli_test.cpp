@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "support/program.h"
 #include "support/temporary_file.h"
 
 namespace rnic::testbench {
@@ -25,8 +26,7 @@ struct Outcome {
 /// Runs the program through the shell; `arguments` may redirect stdout.
 Outcome run_rnicsim(const std::string& arguments) {
   const TemporaryFile errors("stderr");
-  const std::string command =
-      std::string(RNICSIM_PROGRAM) + " " + arguments + " 2>'" + errors.path() + "'";
+  const std::string command = program_path() + " " + arguments + " 2>'" + errors.path() + "'";
   FILE* pipe = popen(command.c_str(), "r");
   Outcome outcome{-1, "", ""};
   if (pipe == nullptr) return outcome;

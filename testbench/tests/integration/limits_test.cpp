@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "support/program.h"
+#include "support/temporary_file.h"
 
 namespace rnic::testbench {
 namespace {
@@ -67,9 +68,8 @@ TEST(LimitsTest, ADirectoryThatMayNotBeWritten) {
   std::filesystem::create_directory(place.path());
   chmod(place.path().c_str(), 0555);
   const std::string errors = place.path() + ".err";
-  const std::string command = std::string(RNICSIM_PROGRAM) +
-                              " run --workload.iterations=10 --output.dir='" + place.path() +
-                              "/below' >/dev/null 2>'" + errors + "'";
+  const std::string command = program_path() + " run --workload.iterations=10 --output.dir='" +
+                              place.path() + "/below' >/dev/null 2>'" + errors + "'";
   const int ended = std::system(command.c_str());
   std::filesystem::remove(errors);
   ASSERT_TRUE(WIFEXITED(ended));

@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-
 #include <cstdint>
-#include <cstdlib>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "support/temporary_file.h"
 
 namespace rnic::testbench {
 
@@ -52,44 +44,18 @@ struct ProgramRun {
   }
 };
 
-/// `rnicsim run` with `settings`; the result is read back from a directory of its own.
-inline ProgramRun run_program(const Settings& settings) {
-  const TemporaryFile place("run");
-  std::filesystem::remove(place.path());
-  const TemporaryFile errors("run_stderr");
-  std::string command = std::string("timeout 60 ") + RNICSIM_PROGRAM + " run";
-  for (const auto& [key, value] : settings) {
-    command.append(" --").append(key).append("='").append(value).append("'");
-  }
-  command +=
-      " --output.dir='" + place.path() + "' >'" + errors.path() + ".out' 2>'" + errors.path() + "'";
-  const TemporaryFile output("run_stderr.out");
-  const int ended = std::system(command.c_str());
-  ProgramRun run;
-  if (WIFEXITED(ended)) run.status = WEXITSTATUS(ended);
-  std::ostringstream text;
-  text << std::ifstream(errors.path()).rdbuf();
-  run.error = text.str();
-  if (run.status != 0) return run;
-  std::ostringstream json;
-  json << std::ifstream(place.path() + "/result.json").rdbuf();
-  run.text = json.str();
-  run.result = nlohmann::json::parse(run.text);
-  return run;
-}
+/// The program under test, and the source tree's folders of presets and of test data.
+std::string program_path();
+std::string presets_path();
+std::string data_path();
 
-inline std::string text_of(const Settings& settings) {
-  std::string text;
-  for (const auto& [key, value] : settings) text.append(key).append("=").append(value).append(" ");
-  return text;
-}
+/// `rnicsim run` with `settings`; the result is read back from a directory of its own.
+ProgramRun run_program(const Settings& settings);
+
+std::string text_of(const Settings& settings);
 
 /// A run that must succeed; anything else fails the test and gives a run without a result.
-inline ProgramRun run_well(const Settings& settings) {
-  ProgramRun run = run_program(settings);
-  EXPECT_EQ(run.status, 0) << text_of(settings) << "\n" << run.error;
-  return run;
-}
+ProgramRun run_well(const Settings& settings);
 
 inline std::vector<std::string> all_protocols() { return {"ib", "rocev1", "rocev2", "iwarp"}; }
 

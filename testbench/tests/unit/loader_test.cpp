@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "config/resolved_json.h"
+#include "support/program.h"
 #include "support/temporary_file.h"
 
 namespace rnic::config {
@@ -125,8 +126,8 @@ TEST(LoaderTest, FilesThatCannotBeRead) {
 }
 
 TEST(LoaderTest, BareNamesArePresets) {
-  EXPECT_EQ(find_file("generic"), std::string(RNICSIM_PRESETS) + "/nic/generic.ini");
-  EXPECT_EQ(find_file("generic.ini"), std::string(RNICSIM_PRESETS) + "/nic/generic.ini");
+  EXPECT_EQ(find_file("generic"), testbench::presets_path() + "/nic/generic.ini");
+  EXPECT_EQ(find_file("generic.ini"), testbench::presets_path() + "/nic/generic.ini");
   EXPECT_EQ(find_file("./generic"), "./generic");
 }
 

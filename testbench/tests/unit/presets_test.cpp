@@ -6,6 +6,7 @@
 
 #include "config/loader.h"
 #include "config/resolved_json.h"
+#include "support/program.h"
 
 namespace rnic::config {
 namespace {
@@ -14,7 +15,7 @@ namespace fs = std::filesystem;
 
 std::vector<fs::path> presets_in(const std::string& folder) {
   std::vector<fs::path> files;
-  for (const auto& file : fs::directory_iterator(fs::path(RNICSIM_PRESETS) / folder)) {
+  for (const auto& file : fs::directory_iterator(fs::path(testbench::presets_path()) / folder)) {
     if (file.path().extension() == ".ini") files.push_back(file.path());
   }
   return files;

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "support/program.h"
 
 namespace rnic::protocol {
 namespace {
@@ -101,8 +102,8 @@ struct Published {
 };
 
 std::vector<Published> published_figures() {
-  const auto path = std::filesystem::path(__FILE__).parent_path().parent_path() / "data" / "pcie" /
-                    "effective_bandwidth.csv";
+  const auto path =
+      std::filesystem::path(testbench::data_path()) / "pcie" / "effective_bandwidth.csv";
   std::ifstream file(path);
   std::vector<Published> rows;
   for (std::string line; std::getline(file, line);) {

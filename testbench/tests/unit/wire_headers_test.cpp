@@ -80,7 +80,7 @@ using AllHeaders =
                      LinkPacket, PfcFrame, DdpControl, DdpTagged, DdpUntagged, RdmapReadRequest,
                      RdmapAtomicRequest, RdmapAtomicResponse, RdmapImmediate, RdmapTerminate,
                      MpaConnect, MpaEnhanced>;
-TYPED_TEST_SUITE(WireHeader, AllHeaders);
+TYPED_TEST_SUITE(WireHeader, AllHeaders, );
 
 TYPED_TEST(WireHeader, RandomBytesComeBackInAllFields) {
   const auto mask = MeaningfulBits<TypeParam>::mask();

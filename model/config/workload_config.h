@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace rnic::config {
+
+enum class Op { kWrite, kWriteImm, kRead, kSend, kSendImm, kAtomicCas, kAtomicFadd };
+enum class Pattern { kLatency, kBandwidth };
+enum class Access { kSequential, kRandom, kZipf };
+
+struct WorkloadConfig {
+  Op op;
+  Pattern pattern;
+  std::uint64_t msg_size;
+  std::uint64_t iterations;  ///< measured messages of each flow
+  std::uint32_t qps;
+  std::uint32_t depth;
+  std::uint32_t inline_max;
+  std::uint32_t signal_every;
+  std::uint32_t post_batch;
+  bool bidirectional;
+  std::uint32_t mrs;
+  std::uint64_t mr_size;  ///< 0: as large as the workload needs
+  Access access;
+  std::uint32_t idle_qps;  ///< further connected QPs that stay silent
+};
+
+}  // namespace rnic::config
