@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+/// Shared by the driver's source files; not part of its interface.
+namespace rnic::host::verbs {
+
+inline constexpr std::uint32_t kFirstQpn = 0x10;  // 0 and 1 are the management queue pairs
+inline constexpr std::uint32_t kCacheLine = 64;
+
+constexpr std::uint32_t ceil_log2(std::uint64_t n) {
+  std::uint32_t log = 0;
+  while ((std::uint64_t{1} << log) < n) ++log;
+  return log;
+}
+
+}  // namespace rnic::host::verbs
