@@ -68,7 +68,7 @@ void add_messages(ParameterTable& table) {
       .range(1, 1e12)
       .in("messages")
       .assumed("1,000 as perftest's *_lat")
-      .means("measured messages of each flow");
+      .means("measured messages of each thread of a flow");
   table.bytes("workload.inline_max", RNIC_FIELD(workload.inline_max), "auto")
       .range(0, 960)
       .or_auto()
@@ -77,11 +77,27 @@ void add_messages(ParameterTable& table) {
 }
 
 void add_queues(ParameterTable& table) {
+  table
+      .choice<Traffic>("workload.traffic", RNIC_CHOICE(workload.traffic), "pair",
+                       {{"pair", Traffic::kPair},
+                        {"incast", Traffic::kIncast},
+                        {"all_to_all", Traffic::kAllToAll},
+                        {"permutation", Traffic::kPermutation},
+                        {"ring", Traffic::kRing}})
+      .assumed(kFreeChoice)
+      .means(
+          "flows between hosts: 0 to 1, 2 to 3 ...; all to host 0; each to each; by lot; each to "
+          "the next");
+  table.count("workload.threads", RNIC_FIELD(workload.threads), "1")
+      .range(1, 256)
+      .in("threads")
+      .assumed("perftest has one")
+      .means("threads at each end of a flow, each on a core of its own with its share of the QPs");
   table.count("workload.qps", RNIC_FIELD(workload.qps), "1")
       .range(1, 65536)
       .in("QPs")
       .assumed(kFreeChoice)
-      .means("queue pairs of each flow");
+      .means("queue pairs of each flow, dealt out to its threads");
   table.count("workload.depth", RNIC_FIELD(workload.depth), "128")
       .range(1, 16384)
       .in("messages")

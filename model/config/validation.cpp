@@ -129,6 +129,7 @@ void check_workload(const Config& config) {
   at_most("workload.signal_every", workload.signal_every, "workload.depth", workload.depth);
   at_most("workload.post_batch", workload.post_batch, "workload.depth", workload.depth);
   at_most("workload.inline_max", workload.inline_max, "nic.max_inline", config.nic.max_inline);
+  at_most("workload.threads", workload.threads, "workload.qps", workload.qps);
   if (workload.mr_size != 0) {
     at_most("workload.msg_size", workload.msg_size, "workload.mr_size", workload.mr_size);
   }

@@ -7,6 +7,7 @@ namespace rnic::config {
 
 enum class Op { kWrite, kWriteImm, kRead, kSend, kSendImm, kAtomicCas, kAtomicFadd };
 enum class Pattern { kLatency, kBandwidth };
+enum class Traffic { kPair, kIncast, kAllToAll, kPermutation, kRing };
 enum class Access { kSequential, kRandom, kZipf };
 
 struct WorkloadConfig {
@@ -14,7 +15,9 @@ struct WorkloadConfig {
   Pattern pattern;
   std::uint64_t msg_size;
   std::uint64_t iterations;  ///< measured messages of each flow
-  std::uint32_t qps;
+  Traffic traffic;
+  std::uint32_t threads;  ///< posting threads at each end of a flow, each with a core
+  std::uint32_t qps;      ///< of a flow, dealt out to its threads
   std::uint32_t depth;
   std::uint32_t inline_max;
   std::uint32_t signal_every;

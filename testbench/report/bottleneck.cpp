@@ -68,9 +68,13 @@ void add_cpus(const Result& result, std::vector<Resource>& resources) {
       if (flow.source == i) rate += flow.message_rate_mops;
     }
     const std::string name = "host" + std::to_string(i) + ".cpu";
-    resources.push_back({name, "cpu", std::clamp(useful, 0.0, 1.0),
-                         "the application's core " + name + ", which posts and completes messages,",
-                         rate > 0 ? duration(useful * 1e3 / rate) + " a message" : std::string()});
+    const double cores = std::max(1U, result.hosts[i].cores);
+    const std::string core =
+        cores > 1 ? "the busiest of the application's cores on " : "the application's core ";
+    resources.push_back(
+        {name, "cpu", std::clamp(useful, 0.0, 1.0),
+         core + name + ", which posts and completes messages,",
+         rate > 0 ? duration(useful * cores * 1e3 / rate) + " a message" : std::string()});
   }
 }
 

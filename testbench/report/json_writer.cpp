@@ -146,7 +146,8 @@ Json counters_json(const std::vector<NamedCounts>& counters) {
 Json hosts_json(const std::vector<HostResult>& hosts) {
   Json array = Json::array();
   for (const HostResult& host : hosts) {
-    array.push_back({{"cpu_busy", rounded(host.cpu_busy)},
+    array.push_back({{"cores", host.cores},
+                     {"cpu_busy", rounded(host.cpu_busy)},
                      {"cpu_polling", rounded(host.cpu_polling)},
                      {"copies_bytes", host.copies_bytes},
                      {"syscalls", host.syscalls},

@@ -115,8 +115,9 @@ struct LinkResult {
 };
 
 struct HostResult {
-  double cpu_busy = 0;     ///< of one core, 0..1, polling included
-  double cpu_polling = 0;  ///< part of cpu_busy: polls that found nothing
+  std::uint32_t cores = 0;  ///< that run the program's threads
+  double cpu_busy = 0;      ///< of the core with the most useful work, 0..1, polling included
+  double cpu_polling = 0;   ///< part of cpu_busy: polls that found nothing
   std::uint64_t copies_bytes = 0;
   std::uint64_t syscalls = 0;
   std::uint64_t interrupts = 0;

@@ -250,7 +250,10 @@ std::string hosts(const Result& result) {
   std::string text;
   for (std::size_t i = 0; i < result.hosts.size(); ++i) {
     const HostResult& host = result.hosts[i];
-    std::string line = "host" + std::to_string(i) + ": core busy " + percent(host.cpu_busy);
+    const std::string cores = host.cores > 1
+                                  ? ": busiest of " + std::to_string(host.cores) + " cores busy "
+                                  : std::string(": core busy ");
+    std::string line = "host" + std::to_string(i) + cores + percent(host.cpu_busy);
     if (host.cpu_polling > 0) line += " (" + percent(host.cpu_polling) + " polling in vain)";
     if (host.interrupts > 0) line += ", " + counted(host.interrupts, "interrupt");
     if (host.syscalls > 0) line += ", " + counted(host.syscalls, "system call");

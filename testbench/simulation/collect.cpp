@@ -12,24 +12,35 @@
 namespace rnic::testbench {
 namespace {
 
+/// The flow of a pair of hosts that `measured` is part of: threads are not told apart.
+FlowResult& flow_between(const FlowMeasurement& measured, std::vector<FlowResult>& flows) {
+  const auto same = std::find_if(flows.begin(), flows.end(), [&](const FlowResult& flow) {
+    return flow.source == measured.source && flow.destination == measured.destination;
+  });
+  if (same != flows.end()) return *same;
+  FlowResult& flow = flows.emplace_back();
+  flow.source = measured.source;
+  flow.destination = measured.destination;
+  return flow;
+}
+
 void collect_flows(System& system, Result& result) {
   const Measurement& m = system.measurement;
   Time start = kTimeNever;
   Time end = kTimeZero;
   for (const auto& flow : system.flows) {
     for (const FlowMeasurement& measured : flow->measured()) {
-      FlowResult out;
-      out.source = measured.source;
-      out.destination = measured.destination;
-      out.throughput_gbps = gbps(measured.bytes, measured.window());
-      if (measured.window() > kTimeZero) {
-        out.message_rate_mops = static_cast<double>(measured.messages) / to_us(measured.window());
-      }
-      out.latency = measured.latency;
-      result.throughput_gbps += out.throughput_gbps;
-      result.message_rate_mops += out.message_rate_mops;
+      const double throughput = gbps(measured.bytes, measured.window());
+      const double rate = measured.window() > kTimeZero
+                              ? static_cast<double>(measured.messages) / to_us(measured.window())
+                              : 0;
+      FlowResult& sum = flow_between(measured, result.flows);
+      sum.throughput_gbps += throughput;
+      sum.message_rate_mops += rate;
+      sum.latency.merge(measured.latency);
+      result.throughput_gbps += throughput;
+      result.message_rate_mops += rate;
       result.latency.merge(measured.latency);
-      result.flows.push_back(std::move(out));
       start = std::min(start, measured.window_start);
       end = std::max(end, measured.window_end);
     }
@@ -163,6 +174,25 @@ NamedCounts counters_of(Node& node) {
           {"dma_faults", nic.dma.faults()}};
 }
 
+/// The program's cores of a host, as the one with the most useful work has it.
+HostResult busiest_core(System& system, Node& node, Time start, Time now) {
+  HostResult host;
+  double useful = -1;
+  for (const auto& endpoint : system.endpoints) {
+    if (&endpoint->host != &node.host || now <= start) continue;
+    ++host.cores;
+    const auto window = static_cast<double>((now - start).count());
+    const double busy = std::min(1.0, static_cast<double>(endpoint->core.busy().count()) / window);
+    const double polling =
+        std::min(busy, static_cast<double>(endpoint->core.polling().count()) / window);
+    if (busy - polling <= useful) continue;
+    useful = busy - polling;
+    host.cpu_busy = busy;
+    host.cpu_polling = polling;
+  }
+  return host;
+}
+
 }  // namespace
 
 Result collect(System& system, const config::LoadedConfig& loaded) {
@@ -178,15 +208,7 @@ Result collect(System& system, const config::LoadedConfig& loaded) {
     collect_units(node, start, now, result);
     collect_pcie(node, result);
     result.counters.push_back(counters_of(node));
-    HostResult host;
-    for (const auto& endpoint : system.endpoints) {
-      if (&endpoint->host != &node.host || now <= start) continue;
-      const auto window = static_cast<double>((now - start).count());
-      host.cpu_busy += static_cast<double>(endpoint->core.busy().count()) / window;
-      host.cpu_polling += static_cast<double>(endpoint->core.polling().count()) / window;
-    }
-    host.cpu_busy = std::min(1.0, host.cpu_busy);
-    host.cpu_polling = std::min(host.cpu_busy, host.cpu_polling);
+    HostResult host = busiest_core(system, node, start, now);
     const auto& driver = node.host.verbs.stats();
     const auto& registration = driver.registration;
     host.syscalls = registration.calls + driver.commands;  // the data path makes none

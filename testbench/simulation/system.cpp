@@ -7,6 +7,7 @@
 #include "base/sc_time.h"
 #include "link/link_port_config.h"
 #include "simulation/addresses.h"
+#include "simulation/traffic.h"
 
 namespace rnic::testbench {
 namespace {
@@ -62,7 +63,8 @@ void Node::reset_statistics(Time now) {
   nic.reset_statistics(now);
 }
 
-System::System(const config::Config& config) : config_(config) {
+System::System(const config::Config& config)
+    : config_(config), thread_configs_(thread_configs(config)) {
   for (std::uint32_t i = 0; i < config_.fabric.hosts; ++i) {
     nodes.push_back(
         std::make_unique<Node>(("host" + std::to_string(i)).c_str(), config_, i, frames));
@@ -108,16 +110,18 @@ void System::connect_through_switch() {
 }
 
 void System::build_flows() {
-  for (std::uint32_t i = 0; i + 1 < config_.fabric.hosts; i += 2) {  // pairs
-    for (const std::uint32_t at : {i, i + 1}) {
-      endpoints.push_back(std::make_unique<Endpoint>(nodes[at]->host, config_, at));
-    }
-    Endpoint& client = *endpoints[endpoints.size() - 2];
-    Endpoint& server = *endpoints.back();
-    flows.push_back(std::make_unique<Flow>(("flow" + std::to_string(i / 2)).c_str(), config_,
-                                           client, server, path_between(i, i + 1),
-                                           path_between(i + 1, i), measurement));
+  for (const auto& [client, server] : traffic_matrix(config_)) {
+    for (const config::Config& thread : thread_configs_) build_flow(client, server, thread);
   }
+}
+
+void System::build_flow(std::uint32_t client, std::uint32_t server, const config::Config& thread) {
+  for (const std::uint32_t at : {client, server}) {
+    endpoints.push_back(std::make_unique<Endpoint>(nodes[at]->host, thread, at));
+  }
+  flows.push_back(std::make_unique<Flow>(
+      ("flow" + std::to_string(flows.size())).c_str(), thread, *endpoints[endpoints.size() - 2],
+      *endpoints.back(), path_between(client, server), path_between(server, client), measurement));
 }
 
 void System::reset_statistics() {

@@ -56,8 +56,10 @@ class System {
   void connect_back_to_back();
   void connect_through_switch();
   void build_flows();
+  void build_flow(std::uint32_t client, std::uint32_t server, const config::Config& thread);
 
   const config::Config config_;
+  std::vector<config::Config> thread_configs_;  ///< by thread of a flow
   std::unique_ptr<network::FrameChecksums> checksums_;
   Time window_start_{0};
 };

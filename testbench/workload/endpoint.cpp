@@ -79,6 +79,8 @@ void Endpoint::create() {
                         " (device limits: nic.max_inline, 32768 WQE blocks)");
     }
     qps.push_back(qp);
+    places_.resize(qp->qpn - qps.front()->qpn + 1);
+    places_.back() = i;
     host::verbs::QpAttr init;
     init.qp_state = QpState::kInit;
     init.access_flags = protocol::kAccessRemoteMask;

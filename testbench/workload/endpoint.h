@@ -30,6 +30,11 @@ class Endpoint {
   void connect(std::uint32_t i, const QpInfo& peer, const protocol::AddressVector& path);
 
   QpInfo info(std::uint32_t i) const;
+  /// Place in `qps` of the queue pair that has number `qpn`. Threads of a host create queue pairs
+  /// in turn, so the numbers of one endpoint rise but leave gaps.
+  std::uint32_t index_of(std::uint32_t qpn) const { return places_[qpn - qps.front()->qpn]; }
+  /// Number of the host it is on.
+  std::uint32_t host_index() const { return index_; }
 
   struct Buffer {
     std::uint64_t send = 0;     ///< local source of WRITE and SEND
@@ -64,6 +69,7 @@ class Endpoint {
   std::uint32_t index_;
   std::uint32_t pd_ = 0;
   std::uint64_t region_bytes_ = 0;
+  std::vector<std::uint32_t> places_;  ///< by number of a queue pair beyond the first one's
 };
 
 }  // namespace rnic::testbench

@@ -96,6 +96,8 @@ void Flow::prepare_sender(Sender& sender, Endpoint& local, Endpoint& remote, std
   sender.local = &local;
   sender.remote = &remote;
   sender.result = &measured_[result];
+  sender.result->source = local.host_index();
+  sender.result->destination = remote.host_index();
   sender.total = total_messages();
   const std::uint32_t qps = config_.workload.qps;
   sender.qps.resize(qps);
@@ -444,12 +446,12 @@ void Flow::reap(Sender& sender, const Wc& wc) {
   if (wc.opcode == protocol::WcOpcode::kRecv || wc.opcode == protocol::WcOpcode::kRecvRdmaWithImm) {
     ++sender.received;
     if (wc.status == protocol::WcStatus::kSuccess) {
-      post_receives(*sender.local, index_of(*sender.local, wc.qp_num), 1);
+      post_receives(*sender.local, sender.local->index_of(wc.qp_num), 1);
     }
     return;
   }
   measurement_.count_completion(wc.status);
-  const std::uint32_t qp = index_of(*sender.local, wc.qp_num);
+  const std::uint32_t qp = sender.local->index_of(wc.qp_num);
   if (wc.status != protocol::WcStatus::kSuccess) {
     sender.stopped = true;
     return;
@@ -496,7 +498,7 @@ void Flow::receive_stream(Endpoint& self, std::uint64_t total) {
         self.host.verbs.poll_cq(self.core, *self.recv_cq, kPollBatch, wcs.data());
     for (std::uint32_t i = 0; i < count; ++i) {
       if (wcs[i].status != protocol::WcStatus::kSuccess) return;
-      post_receives(self, index_of(self, wcs[i].qp_num), 1);
+      post_receives(self, self.index_of(wcs[i].qp_num), 1);
     }
     received += count;
   }

@@ -98,9 +98,6 @@ class Flow : public sc_core::sc_module {
   void prepare_sender(Sender& sender, Endpoint& local, Endpoint& remote, std::size_t result);
   bool two_sided() const;
   std::uint64_t total_messages() const;
-  static std::uint32_t index_of(const Endpoint& endpoint, std::uint32_t qpn) {
-    return qpn - endpoint.qps.front()->qpn;
-  }
 
   const config::Config& config_;
   Endpoint& client_;
