@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <systemc>
@@ -29,6 +30,7 @@ class Core {
     if (ahead_ == kTimeZero) return;
     const Time ahead = ahead_;
     ahead_ = kTimeZero;
+    busy_until_ = sim_now() + ahead;
     sc_core::wait(to_sc_time(ahead));
   }
 
@@ -40,10 +42,15 @@ class Core {
   /// Time spent computing and polling.
   Time busy() const { return busy_ + polling_; }
   Time polling() const { return polling_; }
-  void reset_statistics() { busy_ = polling_ = kTimeZero; }
+  /// Starts counting at sim_now(); what a core that is ahead has already spent after that counts.
+  void reset_statistics() {
+    busy_ = std::max(kTimeZero, std::max(now(), busy_until_) - sim_now());
+    polling_ = kTimeZero;
+  }
 
  private:
   Time ahead_{0};
+  Time busy_until_{0};  ///< end of the work that simulated time is catching up with
   Time busy_{0};
   Time polling_{0};
 };

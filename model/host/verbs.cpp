@@ -52,6 +52,8 @@ std::uint64_t Context::allocate_ring(std::uint64_t bytes) {
 CommandStatus Context::execute(Core& core, const protocol::CommandMailbox& mailbox) {
   ++stats_.commands;
   core.sync();
+  while (mailbox_taken_) sc_core::wait(mailbox_free_);  // one command at a time, as under a mutex
+  mailbox_taken_ = true;
   memory_.write(mailbox_address_, &mailbox, sizeof mailbox);
   const std::uint64_t seen = mailbox_written_.writes();
   std::uint8_t address[8];
@@ -62,6 +64,9 @@ CommandStatus Context::execute(Core& core, const protocol::CommandMailbox& mailb
   mailbox_written_.spin(core, cpu_.poll_cost, seen);
   std::uint8_t status = 0;
   memory_.read(mailbox_address_ + protocol::kCommandStatusOffset, &status, 1);
+  core.sync();
+  mailbox_taken_ = false;
+  mailbox_free_.notify();
   return static_cast<CommandStatus>(status);
 }
 

@@ -144,6 +144,8 @@ class Context : public sc_core::sc_module, public stats::Instruments {
   std::uint64_t ring_chunk_left_ = 0;
   std::uint64_t mailbox_address_ = 0;
   PollSpot mailbox_written_;
+  bool mailbox_taken_ = false;
+  sc_core::sc_event mailbox_free_;
   protocol::SendWqe scratch_;
   std::vector<std::uint8_t> scratch_bytes_;
   DriverStats stats_;

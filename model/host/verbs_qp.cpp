@@ -17,7 +17,8 @@ QueuePair* Context::create_qp(Core& core, std::uint32_t pd, CompletionQueue& sen
       attr.max_recv_sge > nic_.max_sge || attr.max_send_wr == 0) {
     return nullptr;
   }
-  auto qp = std::make_unique<QueuePair>();
+  auto created = std::make_unique<QueuePair>();
+  QueuePair* const qp = created.get();
   qp->qpn = kFirstQpn + static_cast<std::uint32_t>(qps_.size());
   qp->send_cq = &send_cq;
   qp->recv_cq = &recv_cq;
@@ -52,9 +53,11 @@ QueuePair* Context::create_qp(Core& core, std::uint32_t pd, CompletionQueue& sen
                        qp->sq_log_blocks,
                        qp->rq_log_entries,
                        std::max(1U, attr.max_recv_sge)};
-  if (execute(core, mailbox) != CommandStatus::kOk) return nullptr;
-  qps_.push_back(std::move(qp));
-  return qps_.back().get();
+  // Known before the command is carried out: another thread may create the next one meanwhile.
+  qps_.push_back(std::move(created));
+  if (execute(core, mailbox) == CommandStatus::kOk) return qp;
+  qps_[qp->qpn - kFirstQpn].reset();
+  return nullptr;
 }
 
 Status Context::modify_qp(Core& core, QueuePair& qp, const QpAttr& attr, std::uint32_t mask) {
