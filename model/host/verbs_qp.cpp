@@ -3,6 +3,7 @@
 
 #include "host/verbs.h"
 #include "host/verbs_internal.h"
+#include "protocol/doorbell.h"
 
 namespace rnic::host::verbs {
 
@@ -86,6 +87,9 @@ Status Context::modify_qp(Core& core, QueuePair& qp, const QpAttr& attr, std::ui
     qp.sends.clear();
     qp.recvs.clear();
     qp.sq_head = qp.rq_head = 0;
+    // The device reads the record again on the way to RTR.
+    const std::uint8_t empty[protocol::DoorbellRecord::kBytes] = {};
+    memory_.write(qp.doorbell_record, empty, sizeof empty);
   }
   return Status::kOk;
 }

@@ -162,7 +162,8 @@ class VerbsRig {
         loaded_(config::load_from(settings)),
         a("host0", loaded_.config, 0, frames_),
         b("host1", loaded_.config, 1, frames_),
-        cable("cable", loaded_.config.link.delay, {}, 1, frames_, nullptr) {
+        cable("cable", loaded_.config.link.delay, faults(loaded_.config.link),
+              loaded_.config.sim.seed, frames_, nullptr) {
     cable.connect(a.port(), b.port());
   }
 
@@ -184,8 +185,8 @@ class VerbsRig {
     sc_core::wait(to_sc_time(time));
   }
 
-  /// Runs `program` to its end; fails the test when it does not come to it in a simulated second.
-  void run(std::function<void()> program) {
+  /// Runs `program` to its end; fails the test when it does not come to it in `longest`.
+  void run(std::function<void()> program, Time longest = microseconds(1000000)) {
     bool done = false;
     sc_core::sc_spawn([this, &done, program = std::move(program)] {
       try {
@@ -200,11 +201,19 @@ class VerbsRig {
       done = true;
       sc_core::sc_stop();
     });
-    sc_core::sc_start(to_sc_time(microseconds(1000000)));
+    sc_core::sc_start(to_sc_time(longest));
     EXPECT_TRUE(done) << "the program waits for something that does not happen";
   }
 
  private:
+  /// Losses only: what damages frames needs their checksums too.
+  static network::FaultConfig faults(const config::LinkConfig& link) {
+    network::FaultConfig result;
+    result.loss_rate = link.loss_rate;
+    result.drop_list = link.drop_list;
+    return result;
+  }
+
   Timeline& timeline_;  ///< exists before any module
   config::LoadedConfig loaded_;
   protocol::FramePool frames_;

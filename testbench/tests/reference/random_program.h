@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/rng.h"
+#include "reference/verbs_model.h"
+
+namespace rnic::reference {
+
+/// What the transport under test offers to a program.
+struct Abilities {
+  Rules rules = Rules::kInfiniband;
+  std::vector<WrOpcode> opcodes;
+  std::uint32_t mtu = 1024;
+  std::uint32_t max_sge = 4;
+  std::uint32_t max_read_sge = 4;
+  std::uint32_t max_inline = 64;
+  bool late_recvs = true;  ///< a message without a RECV waits (RNR) instead of failing
+  bool recvs_in_error = true;
+};
+
+/// Registered memory on one host.
+struct Area {
+  std::uint32_t host = 0;
+  Region region;
+};
+
+/// One direction of a connection and the memory that only its requests touch, so that what happens
+/// in other lanes cannot change its outcome.
+struct Lane {
+  QpName from;
+  QpName to;
+  AccessFlags allowed = 0;  ///< of the queue pair `to`
+  bool patient = true;      ///< rnr_retry is infinite: RECVs may come late
+  Area constant;            ///< source; never written
+  Area scratch;             ///< source, and sink of READs and atomics
+  Area exposed;             ///< peer's, remote write and read
+  Area counters;            ///< peer's, remote read and atomic
+  Area inbox;               ///< peer's RECV buffers, no remote right
+  Area foreign;             ///< this host's, of another protection domain
+  Area peer_foreign;        ///< the peer's, of another protection domain
+};
+
+/// Something a program does on one queue.
+struct Step {
+  QpName qp;
+  std::vector<SendRequest> sends;  ///< one doorbell
+  std::vector<RecvRequest> recvs;
+};
+
+/// How a connection comes to its end.
+enum class Ending {
+  kLocalKey,
+  kLocalBounds,
+  kLocalPd,
+  kSinkNotWritable,
+  kRemoteKey,
+  kRemoteBounds,
+  kRemoteTop,  ///< the range wraps around the end of the address space
+  kRemoteRight,
+  kRemotePd,
+  kQpRight,
+  kMisaligned,
+  kRecvSmall,
+  kRecvKey,
+  kRnr,
+  kPeerGone,
+};
+std::string ending_name(Ending ending);
+
+/// Writes the steps of random programs for a lane. Requests whose order the specification leaves
+/// open (a READ and what follows it) do not touch the same bytes unless a fence keeps them apart.
+class ProgramWriter {
+ public:
+  ProgramWriter(const Abilities& abilities, std::uint64_t seed, const std::string& name)
+      : abilities_(abilities), rng_(seed, name) {}
+
+  /// About `count` requests that succeed, and the RECVs that they need.
+  std::vector<Step> traffic(const Lane& lane, std::uint32_t count);
+  /// Requests that succeed, one that fails, and some behind it.
+  std::vector<Step> finale(const Lane& lane, Ending ending);
+  /// A few requests of any kind, for a queue pair in ERR.
+  std::vector<Step> late_posts(const Lane& lane);
+  bool can_end(const Lane& lane, Ending ending) const;
+
+  Rng& rng() { return rng_; }
+  bool chance(double probability) { return rng_.uniform() < probability; }
+  std::uint32_t between(std::uint32_t low, std::uint32_t high) {
+    return low + static_cast<std::uint32_t>(rng_.below(high - low + 1));
+  }
+
+ private:
+  struct Span {
+    std::uint64_t address = 0;
+    std::uint64_t bytes = 0;
+    bool meets(const Span& other) const {
+      return address < other.address + other.bytes && other.address < address + bytes;
+    }
+  };
+  struct OpenRead {
+    Span sink;
+    Span source;
+    bool atomic = false;
+  };
+
+  std::vector<WrOpcode> usable(const Lane& lane) const;
+  bool offers(WrOpcode opcode) const;
+  std::uint32_t size();
+  Span place(const Area& area, std::uint64_t bytes, std::uint32_t alignment = 1);
+  std::vector<Sge> pieces(const Area& area, const Span& span, std::uint32_t most);
+  SendRequest request(const Lane& lane, WrOpcode opcode, std::uint32_t bytes);
+  RecvRequest recv_for(const Lane& lane, std::uint32_t bytes);
+  void order(SendRequest& request, const Span& local, const Span& remote);
+  /// Adds a request, and its RECV, to the steps being written.
+  void add(const Lane& lane, const SendRequest& request, std::vector<Step>& steps);
+  void flush(const Lane& lane, std::vector<Step>& steps);
+  SendRequest failing(const Lane& lane, Ending ending);
+  WrOpcode any_of(const Lane& lane, const std::vector<WrOpcode>& wanted);
+  RecvRequest bad_recv(const Lane& lane, Ending ending, std::uint32_t bytes);
+
+  const Abilities abilities_;
+  Rng rng_;
+  std::vector<OpenRead> open_reads_;
+  std::vector<RecvRequest> waiting_recvs_;  ///< not yet posted, oldest first
+  std::vector<SendRequest> batch_;
+  std::uint32_t unsignaled_ = 0;
+  bool fence_next_ = false;
+  std::uint64_t wr_ids_ = 0;
+};
+
+}  // namespace rnic::reference

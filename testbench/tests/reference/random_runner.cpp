@@ -1,0 +1,503 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/random_runner.h"
+
+#include <sstream>
+
+namespace rnic::testbench {
+
+using host::Status;
+using host::verbs::Wc;
+using protocol::QpState;
+using protocol::WcStatus;
+using reference::Area;
+using reference::Bytes;
+using reference::Completion;
+using reference::Ending;
+using reference::Lane;
+using reference::ProgramWriter;
+using reference::Step;
+using Mask = protocol::QpAttrMask;
+
+namespace {
+
+constexpr std::uint64_t kAreaBytes = 12288;
+constexpr std::uint64_t kCounterBytes = 64;
+constexpr std::uint32_t kSendDepth = 48;
+constexpr std::uint32_t kRecvDepth = 512;
+constexpr std::uint32_t kCqEntries = 1U << 14;
+constexpr std::uint32_t kInfiniteRnr = 7;
+
+std::string text_of(const Completion& c) {
+  std::ostringstream out;
+  out << "wr " << c.wr_id << " " << protocol::wc_status_name(c.status) << " opcode "
+      << static_cast<int>(c.opcode);
+  if (c.has_length) out << " bytes " << c.byte_len;
+  if (c.has_imm) out << " imm " << std::hex << c.imm;
+  return out.str();
+}
+
+std::string text_of(const Wc& wc) {
+  std::ostringstream out;
+  out << "wr " << wc.wr_id << " " << protocol::wc_status_name(wc.status) << " opcode "
+      << static_cast<int>(wc.opcode) << " bytes " << wc.byte_len << " flags " << wc.wc_flags
+      << " imm " << std::hex << wc.imm_data;
+  return out.str();
+}
+
+bool agrees(const Completion& expected, const Wc& found) {
+  if (expected.wr_id != found.wr_id || expected.status != found.status) return false;
+  if (expected.status != WcStatus::kSuccess) return true;  // the rest is undefined then
+  if (expected.opcode != found.opcode) return false;
+  if (expected.has_length && expected.byte_len != found.byte_len) return false;
+  if (expected.has_imm != ((found.wc_flags & Wc::kWithImm) != 0)) return false;
+  return !expected.has_imm || expected.imm == found.imm_data;
+}
+
+}  // namespace
+
+bool RandomRunner::run(std::uint64_t seed) {
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  set_up(seed);
+  const std::uint32_t lives = dice_->between(1, 2);
+  for (std::uint32_t life = 0; life < lives; ++life) {
+    for (Connection& connection : connections_) bring_up(connection);
+    std::vector<std::vector<Step>> programs;
+    for (Connection& connection : connections_) {
+      for (Lane& lane : connection.lanes) {
+        programs.push_back(dice_->traffic(lane, dice_->between(1, options_.requests)));
+      }
+    }
+    perform(std::move(programs));
+    if (!finish("traffic")) return false;
+
+    programs.clear();
+    for (Connection& connection : connections_) {
+      if (!connection.ends_badly) continue;
+      const Lane& lane = connection.lanes[connection.ending_lane];
+      if (connection.ending == Ending::kPeerGone) {
+        break_end(*connection.ends[1 - connection.ending_lane]);
+      }
+      programs.push_back(dice_->finale(lane, connection.ending));
+    }
+    perform(std::move(programs));
+    for (Connection& connection : connections_) {
+      if (connection.ends_badly && connection.ending == Ending::kRnr) {
+        model_->run();
+        model_->give_up_waiting(connection.lanes[connection.ending_lane].from);
+      }
+    }
+    if (!finish("failure")) return false;
+
+    // Whoever has not noticed goes to ERR by hand; both then take posts only to flush them.
+    programs.clear();
+    for (Connection& connection : connections_) {
+      if (!connection.ends_badly) continue;
+      for (Live* end : connection.ends) {
+        if (!model_->broken(end->name)) break_end(*end);
+      }
+      for (const Lane& lane : connection.lanes) programs.push_back(dice_->late_posts(lane));
+    }
+    perform(std::move(programs));
+    if (!finish("posts in ERR")) return false;
+  }
+  tear_down();
+  return true;
+}
+
+void RandomRunner::set_up(std::uint64_t seed) {
+  seed_ = seed;
+  dice_ = std::make_unique<ProgramWriter>(options_.abilities, seed, "random_program");
+  model_ = std::make_unique<reference::VerbsModel>(options_.abilities.rules, 2);
+  lives_.clear();
+  connections_.clear();
+  history_.clear();
+  for (std::uint32_t host = 0; host < 2; ++host) {
+    RigSide& here = side(host);
+    by_qpn_[host].clear();
+    pd_[host] = here.verbs().alloc_pd();
+    foreign_pd_[host] = here.verbs().alloc_pd();
+    if (send_cq_[host] != nullptr) continue;  // one pair serves all programs of a process
+    send_cq_[host] = here.verbs().create_cq(here.core, kCqEntries);
+    recv_cq_[host] = here.verbs().create_cq(here.core, kCqEntries);
+  }
+  for (std::uint32_t i = dice_->between(1, options_.most_connections); i > 0; --i) {
+    make_connection();
+  }
+}
+
+Area RandomRunner::make_area(std::uint32_t host, std::uint32_t pd, std::uint64_t bytes,
+                             protocol::AccessFlags access) {
+  RigSide& here = side(host);
+  Area area;
+  area.host = host;
+  const std::uint64_t address = here.space().map(bytes);
+  const auto made = here.verbs().reg_mr(here.core, pd, address, bytes, access);
+  EXPECT_EQ(made.status, Status::kOk);
+  area.region = {pd, address, bytes, access, made.region.lkey, made.region.rkey};
+  regions_.emplace_back(host, made.region);
+  Bytes content(bytes);
+  for (std::uint8_t& byte : content) byte = static_cast<std::uint8_t>(dice_->rng().next());
+  // Counters start low, so that compare-and-swap meets what it expects.
+  if (bytes == kCounterBytes) std::fill(content.begin(), content.end(), std::uint8_t{0});
+  here.fill(address, content);
+  model_->memory(host).map(address, content);
+  model_->add_region(host, area.region);
+  return area;
+}
+
+RandomRunner::Live* RandomRunner::make_qp(std::uint32_t host, protocol::AccessFlags access) {
+  RigSide& here = side(host);
+  auto live = std::make_unique<Live>();
+  host::verbs::QpInitAttr attr;
+  attr.max_send_wr = kSendDepth;
+  attr.max_recv_wr = kRecvDepth;
+  attr.max_send_sge = attr.max_recv_sge = options_.abilities.max_sge;
+  attr.max_inline_data = options_.abilities.max_inline;
+  attr.sq_sig_all = dice_->chance(0.2);
+  live->qp = here.verbs().create_qp(here.core, pd_[host], *send_cq_[host], *recv_cq_[host], attr);
+  EXPECT_NE(live->qp, nullptr);
+  live->name = model_->add_qp(host, {pd_[host], access, attr.sq_sig_all});
+  by_qpn_[host][live->qp->qpn] = live.get();
+  lives_.push_back(std::move(live));
+  return lives_.back().get();
+}
+
+void RandomRunner::make_connection() {
+  using namespace protocol;
+  Connection connection;
+  std::array<AccessFlags, 2> access{};
+  for (std::uint32_t host = 0; host < 2; ++host) {
+    access[host] = kAccessRemoteMask;
+    if (dice_->chance(0.2)) access[host] &= ~kAccessRemoteWrite;
+    if (dice_->chance(0.2)) access[host] &= ~kAccessRemoteRead;
+    if (dice_->chance(0.2)) access[host] &= ~kAccessRemoteAtomic;
+    connection.ends[host] = make_qp(host, access[host]);
+  }
+  const bool patient = dice_->chance(0.7);
+  for (std::uint32_t from = 0; from < 2; ++from) {
+    const std::uint32_t to = 1 - from;
+    Lane& lane = connection.lanes[from];
+    lane.from = connection.ends[from]->name;
+    lane.to = connection.ends[to]->name;
+    lane.allowed = access[to];
+    lane.patient = patient;
+    lane.constant = make_area(from, pd_[from], kAreaBytes, 0);
+    lane.scratch = make_area(from, pd_[from], kAreaBytes, kAccessLocalWrite);
+    lane.foreign = make_area(from, foreign_pd_[from], kAreaBytes, kAccessLocalWrite);
+    lane.exposed = make_area(to, pd_[to], kAreaBytes,
+                             kAccessLocalWrite | kAccessRemoteWrite | kAccessRemoteRead);
+    lane.counters = make_area(to, pd_[to], kCounterBytes,
+                              kAccessLocalWrite | kAccessRemoteAtomic | kAccessRemoteRead);
+    lane.inbox = make_area(to, pd_[to], kAreaBytes, kAccessLocalWrite);
+    lane.peer_foreign =
+        make_area(to, foreign_pd_[to], kAreaBytes, kAccessLocalWrite | kAccessRemoteMask);
+  }
+  connection.ending_lane = dice_->between(0, 1);
+  const Lane& lane = connection.lanes[connection.ending_lane];
+  std::vector<Ending> possible;
+  for (const Ending ending : options_.endings) {
+    if (dice_->can_end(lane, ending)) possible.push_back(ending);
+  }
+  connection.ends_badly = !possible.empty() && dice_->chance(0.8);
+  if (connection.ends_badly) connection.ending = possible[dice_->rng().below(possible.size())];
+  connections_.push_back(connection);
+}
+
+void RandomRunner::modify(Live& live, QpState state) {
+  RigSide& here = side(live.name.host);
+  host::verbs::QpAttr attr;
+  attr.qp_state = state;
+  EXPECT_EQ(here.verbs().modify_qp(here.core, *live.qp, attr, Mask::kState), Status::kOk);
+}
+
+void RandomRunner::break_end(Live& live) {
+  modify(live, QpState::kError);
+  model_->break_qp(live.name);
+}
+
+void RandomRunner::bring_up(Connection& connection) {
+  const std::uint32_t rnr_retry =
+      connection.lanes[0].patient ? kInfiniteRnr : dice_->between(0, kInfiniteRnr - 1);
+  std::array<std::uint32_t, 2> psn{};
+  for (std::uint32_t& first : psn) {
+    first = static_cast<std::uint32_t>(dice_->rng().below(2)) * 0xFF'FFF0U;  // 0, or wraps soon
+  }
+  const config::TransportConfig& t = rig_.config().transport;
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    Live& live = *connection.ends[i];
+    RigSide& here = side(i);
+    if (live.qp->state != QpState::kReset) modify(live, QpState::kReset);
+    host::verbs::QpAttr attr;
+    attr.qp_state = QpState::kInit;
+    attr.access_flags = connection.lanes[1 - i].allowed;
+    EXPECT_EQ(
+        here.verbs().modify_qp(here.core, *live.qp, attr,
+                               Mask::kState | Mask::kPkeyIndex | Mask::kPort | Mask::kAccessFlags),
+        Status::kOk);
+    attr.qp_state = QpState::kRtr;
+    attr.ah_attr = path_between(i, 1 - i);
+    attr.path_mtu = t.mtu;
+    attr.dest_qp_num = connection.ends[1 - i]->qp->qpn;
+    attr.rq_psn = psn[1 - i];
+    attr.sq_psn = psn[i];
+    attr.max_dest_rd_atomic = t.max_dest_rd_atomic;
+    attr.max_rd_atomic = dice_->between(1, t.max_rd_atomic);
+    attr.min_rnr_timer = t.min_rnr_timer;
+    EXPECT_EQ(
+        here.verbs().modify_qp(here.core, *live.qp, attr,
+                               Mask::kState | Mask::kAv | Mask::kPathMtu | Mask::kDestQpn |
+                                   Mask::kRqPsn | Mask::kMaxDestRdAtomic | Mask::kMinRnrTimer),
+        Status::kOk);
+    attr.qp_state = QpState::kRts;
+    attr.timeout = t.ack_timeout;
+    attr.retry_cnt = t.retry_count;
+    attr.rnr_retry = rnr_retry;
+    EXPECT_EQ(here.verbs().modify_qp(here.core, *live.qp, attr,
+                                     Mask::kState | Mask::kSqPsn | Mask::kTimeout |
+                                         Mask::kRetryCnt | Mask::kRnrRetry | Mask::kMaxQpRdAtomic),
+              Status::kOk);
+  }
+  model_->connect(connection.ends[0]->name, connection.ends[1]->name);
+}
+
+// Execution ----------------------------------------------------------------------------------
+
+/// Interleaves the programs at random; each keeps its own order.
+void RandomRunner::perform(std::vector<std::vector<Step>> programs) {
+  std::vector<std::size_t> next(programs.size(), 0);
+  std::vector<std::size_t> open;
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    if (!programs[i].empty()) open.push_back(i);
+  }
+  while (!open.empty()) {
+    const std::size_t pick = dice_->rng().below(open.size());
+    const std::size_t program = open[pick];
+    begin(programs[program][next[program]++]);
+    if (next[program] == programs[program].size()) {
+      open.erase(open.begin() + static_cast<std::ptrdiff_t>(pick));
+    }
+    post_backlogs();
+    if (dice_->chance(0.3)) poll();
+    if (dice_->chance(0.1)) rig_.settle(nanoseconds(dice_->between(1, 5000)));
+  }
+}
+
+void RandomRunner::begin(const Step& step) {
+  history_.push_back(step);
+  for (const std::unique_ptr<Live>& live : lives_) {
+    if (live->name.host != step.qp.host || live->name.qp != step.qp.qp) continue;
+    for (const auto& request : step.sends) model_->post_send(step.qp, request);
+    for (const auto& request : step.recvs) model_->post_recv(step.qp, request);
+    if (!step.sends.empty()) live->backlog_sends.push_back(step);
+    if (!step.recvs.empty()) live->backlog_recvs.push_back(step);
+    return;
+  }
+}
+
+void RandomRunner::post_backlogs() {
+  for (const std::unique_ptr<Live>& live : lives_) {
+    while (post_backlog(*live)) {
+    }
+  }
+}
+
+/// Posts the oldest batches of a queue pair that have room; false when there is nothing to do.
+bool RandomRunner::post_backlog(Live& live) {
+  RigSide& here = side(live.name.host);
+  bool moved = false;
+  if (!live.backlog_recvs.empty()) {
+    Step& step = live.backlog_recvs.front();
+    std::vector<host::verbs::RecvWr> wrs;
+    for (const auto& request : step.recvs) {
+      wrs.push_back(
+          {request.wr_id, request.sges.data(), static_cast<std::uint32_t>(request.sges.size())});
+    }
+    std::uint32_t posted = 0;
+    const Status status = here.verbs().post_recv(here.core, *live.qp, wrs.data(),
+                                                 static_cast<std::uint32_t>(wrs.size()), &posted);
+    EXPECT_TRUE(status == Status::kOk || status == Status::kEnomem) << host::status_name(status);
+    step.recvs.erase(step.recvs.begin(), step.recvs.begin() + posted);
+    moved = moved || posted > 0;
+    if (step.recvs.empty()) live.backlog_recvs.pop_front();
+  }
+  if (!live.backlog_sends.empty()) {
+    Step& step = live.backlog_sends.front();
+    std::vector<host::verbs::SendWr> wrs;
+    for (const auto& request : step.sends) {
+      host::verbs::SendWr wr;
+      wr.wr_id = request.wr_id;
+      wr.opcode = request.opcode;
+      wr.flags = request.flags;
+      wr.sg_list = request.sges.data();
+      wr.num_sge = static_cast<std::uint32_t>(request.sges.size());
+      wr.imm_data = request.imm;
+      wr.remote_addr = request.remote_address;
+      wr.rkey = request.rkey;
+      wr.compare_add = request.compare_add;
+      wr.swap = request.swap;
+      wrs.push_back(wr);
+    }
+    std::uint32_t posted = 0;
+    const Status status = here.verbs().post_send(here.core, *live.qp, wrs.data(),
+                                                 static_cast<std::uint32_t>(wrs.size()), &posted);
+    EXPECT_TRUE(status == Status::kOk || status == Status::kEnomem) << host::status_name(status);
+    step.sends.erase(step.sends.begin(), step.sends.begin() + posted);
+    moved = moved || posted > 0;
+    if (step.sends.empty()) live.backlog_sends.pop_front();
+  }
+  return moved;
+}
+
+void RandomRunner::poll() {
+  constexpr std::uint32_t kAtOnce = 16;
+  std::array<Wc, kAtOnce> wcs;
+  for (std::uint32_t host = 0; host < 2; ++host) {
+    RigSide& here = side(host);
+    for (auto* cq : {send_cq_[host], recv_cq_[host]}) {
+      std::uint32_t taken = 0;
+      do {
+        taken = here.verbs().poll_cq(here.core, *cq, kAtOnce, wcs.data());
+        for (std::uint32_t i = 0; i < taken; ++i) {
+          const auto live = by_qpn_[host].find(wcs[i].qp_num);
+          if (live == by_qpn_[host].end()) {
+            ADD_FAILURE() << "a completion of an unknown queue pair: " << text_of(wcs[i]);
+            continue;
+          }
+          Live& of = *live->second;
+          (cq == send_cq_[host] ? of.sent : of.received).push_back(wcs[i]);
+        }
+      } while (taken == kAtOnce);
+    }
+  }
+}
+
+bool RandomRunner::complete() const {
+  for (const std::unique_ptr<Live>& live : lives_) {
+    if (!live->backlog_sends.empty() || !live->backlog_recvs.empty()) return false;
+    if (live->sent.size() < model_->sent(live->name).size()) return false;
+    if (live->received.size() < model_->received(live->name).size()) return false;
+  }
+  return true;
+}
+
+/// Waits until everything that the reference expects has come, and a while longer for what it does
+/// not expect; then compares.
+bool RandomRunner::finish(const std::string& phase) {
+  constexpr Time kStep = microseconds(3);
+  constexpr Time kLongest = microseconds(400000);
+  model_->run();
+  const Time start = sim_now();
+  while (!complete() && sim_now() - start < kLongest) {
+    poll();
+    post_backlogs();
+    rig_.settle(kStep);
+  }
+  rig_.settle(microseconds(30));
+  poll();
+  return compare(phase);
+}
+
+bool RandomRunner::compare(const std::string& phase) {
+  bool same = true;
+  for (const Connection& connection : connections_) {
+    for (const Live* end : connection.ends) {
+      const std::string what =
+          phase +
+          (connection.ends_badly ? " (" + ending_name(connection.ending) + " by host " +
+                                       std::to_string(connection.ending_lane) + ")"
+                                 : "") +
+          ", host " + std::to_string(end->name.host) + " qp " + std::to_string(end->qp->qpn);
+      same = compare_queue(what + ", send queue", model_->sent(end->name), end->sent) && same;
+      same = compare_queue(what + ", receive queue", model_->received(end->name), end->received) &&
+             same;
+    }
+  }
+  return same && compare_memory();
+}
+
+bool RandomRunner::compare_queue(const std::string& what, const std::vector<Completion>& expected,
+                                 const std::vector<Wc>& found) {
+  const std::size_t most = std::max(expected.size(), found.size());
+  for (std::size_t i = 0; i < most; ++i) {
+    if (i < expected.size() && i < found.size() && agrees(expected[i], found[i])) continue;
+    std::ostringstream around;
+    for (std::size_t j = i < 2 ? 0 : i - 2; j < std::min(most, i + 5); ++j) {
+      around << "\n  " << j << ": expected "
+             << (j < expected.size() ? text_of(expected[j]) : "nothing") << "; found "
+             << (j < found.size() ? text_of(found[j]) : "nothing");
+    }
+    ADD_FAILURE() << what << ": completion " << i << " differs; " << expected.size()
+                  << " expected, " << found.size() << " found" << around.str();
+    return false;
+  }
+  return true;
+}
+
+bool RandomRunner::compare_memory() {
+  for (std::uint32_t host = 0; host < 2; ++host) {
+    std::vector<std::pair<std::uint64_t, Bytes>> settled;
+    for (const auto& [address, area] : model_->memory(host).areas()) {
+      Bytes found = side(host).bytes_at(address, area.value.size());
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        if (found[i] == area.value[i] || found[i] == area.other[i]) continue;
+        ADD_FAILURE() << "host " << host << ", byte " << i << " of the area at " << std::hex
+                      << address << ": expected " << int{area.value[i]} << " or "
+                      << int{area.other[i]} << ", found " << int{found[i]}
+                      << history_of(host, address + i);
+        return false;
+      }
+      settled.emplace_back(address, std::move(found));
+    }
+    for (const auto& [address, bytes] : settled) model_->memory(host).settle(address, bytes);
+  }
+  return true;
+}
+
+std::string RandomRunner::history_of(std::uint32_t host, std::uint64_t address) const {
+  std::vector<std::string> lines;
+  const auto names = [address](std::uint64_t start, std::uint64_t bytes) {
+    return address >= start && address - start < bytes;
+  };
+  const auto describe = [&](const Step& step, std::uint64_t wr_id,
+                            const std::vector<protocol::Sge>& sges, const std::string& what,
+                            std::uint64_t remote) {
+    std::uint64_t bytes = 0;
+    bool local = false;
+    for (const protocol::Sge& sge : sges) {
+      local = local || (step.qp.host == host && names(sge.address, sge.length));
+      bytes += sge.length;
+    }
+    if (!local && (step.qp.host == host || !names(remote, bytes))) return;
+    std::ostringstream out;
+    out << "\n  host " << step.qp.host << " qp " << step.qp.qp << " wr " << wr_id << " " << what
+        << " of " << bytes << " bytes" << std::hex << ", remote " << remote;
+    for (const protocol::Sge& sge : sges) out << ", " << sge.address << "+" << sge.length;
+    lines.push_back(out.str());
+  };
+  for (const Step& step : history_) {
+    for (const auto& recv : step.recvs) describe(step, recv.wr_id, recv.sges, "RECV", 0);
+    for (const auto& send : step.sends) {
+      describe(step, send.wr_id, send.sges,
+               "opcode " + std::to_string(static_cast<int>(send.opcode)) + " flags " +
+                   std::to_string(send.flags),
+               send.remote_address);
+    }
+  }
+  constexpr std::size_t kMost = 12;
+  std::string text;
+  for (std::size_t i = lines.size() < kMost ? 0 : lines.size() - kMost; i < lines.size(); ++i) {
+    text += lines[i];
+  }
+  return text;
+}
+
+void RandomRunner::tear_down() {
+  for (const std::unique_ptr<Live>& live : lives_) modify(*live, QpState::kReset);
+  for (const auto& [host, region] : regions_) {
+    EXPECT_EQ(side(host).verbs().dereg_mr(side(host).core, region), Status::kOk);
+    EXPECT_EQ(side(host).space().unmap(region.va), Status::kOk);
+  }
+  regions_.clear();
+}
+
+}  // namespace rnic::testbench

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "reference/random_program.h"
+#include "reference/verbs_model.h"
+#include "support/verbs_rig.h"
+
+namespace rnic::testbench {
+
+/// Runs random programs on two simulated hosts and on the reference, and compares: the completions
+/// of every queue in their order, and every byte of registered memory.
+class RandomRunner {
+ public:
+  struct Options {
+    reference::Abilities abilities;
+    std::vector<reference::Ending> endings;  ///< those that may be used
+    std::uint32_t most_connections = 8;
+    std::uint32_t requests = 60;  ///< of a lane in one life
+  };
+
+  RandomRunner(VerbsRig& rig, Options options) : rig_(rig), options_(std::move(options)) {}
+
+  /// One program on new connections; from the rig's thread. False when something differed.
+  bool run(std::uint64_t seed);
+
+ private:
+  /// A queue pair of the simulated system beside its name in the reference.
+  struct Live {
+    reference::QpName name;
+    host::verbs::QueuePair* qp = nullptr;
+    std::deque<reference::Step> backlog_sends;
+    std::deque<reference::Step> backlog_recvs;
+    std::vector<host::verbs::Wc> sent;
+    std::vector<host::verbs::Wc> received;
+  };
+  struct Connection {
+    std::array<Live*, 2> ends{};
+    std::array<reference::Lane, 2> lanes;  ///< lanes[i] leads away from ends[i]
+    reference::Ending ending{};
+    std::uint32_t ending_lane = 0;
+    bool ends_badly = false;
+  };
+
+  RigSide& side(std::uint32_t host) { return host == 0 ? rig_.a : rig_.b; }
+  void set_up(std::uint64_t seed);
+  reference::Area make_area(std::uint32_t host, std::uint32_t pd, std::uint64_t bytes,
+                            protocol::AccessFlags access);
+  Live* make_qp(std::uint32_t host, protocol::AccessFlags access);
+  void make_connection();
+  void bring_up(Connection& connection);
+  void modify(Live& live, protocol::QpState state);
+  void break_end(Live& live);
+
+  void perform(std::vector<std::vector<reference::Step>> programs);
+  void begin(const reference::Step& step);
+  void post_backlogs();
+  bool post_backlog(Live& live);
+  void poll();
+  bool finish(const std::string& phase);
+  bool complete() const;
+
+  bool compare(const std::string& phase);
+  bool compare_queue(const std::string& what, const std::vector<reference::Completion>& expected,
+                     const std::vector<host::verbs::Wc>& found);
+  bool compare_memory();
+  /// The latest requests that named this address, for whoever has to find out.
+  std::string history_of(std::uint32_t host, std::uint64_t address) const;
+  void tear_down();
+
+  VerbsRig& rig_;
+  const Options options_;
+  std::uint64_t seed_ = 0;
+  std::unique_ptr<reference::ProgramWriter> dice_;
+  std::unique_ptr<reference::VerbsModel> model_;
+  std::array<std::uint32_t, 2> pd_{};
+  std::array<std::uint32_t, 2> foreign_pd_{};
+  std::array<host::verbs::CompletionQueue*, 2> send_cq_{};
+  std::array<host::verbs::CompletionQueue*, 2> recv_cq_{};
+  std::vector<std::unique_ptr<Live>> lives_;
+  std::array<std::map<std::uint32_t, Live*>, 2> by_qpn_;
+  std::vector<Connection> connections_;
+  std::vector<reference::Step> history_;
+  std::vector<std::pair<std::uint32_t, host::MemoryRegion>> regions_;
+};
+
+}  // namespace rnic::testbench

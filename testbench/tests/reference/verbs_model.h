@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "host/verbs_types.h"
+#include "protocol/access.h"
+#include "reference/memory.h"
+
+/// A second implementation of verbs, for tests: no time, no packets, no queues in hardware. Each
+/// request is executed at once and whole, in the order in which it was posted to its queue pair;
+/// what has to wait (a SEND for its RECV) waits. It shares nothing with the simulated device but
+/// the names of opcodes, flags and statuses.
+namespace rnic::reference {
+
+using host::verbs::WrOpcode;
+using protocol::AccessFlags;
+using protocol::Sge;
+using protocol::WcOpcode;
+using protocol::WcStatus;
+
+/// Whose rules of failure hold (InfiniBand volume 1 for IB and RoCE; RFC 5040, 5041 and 7306).
+enum class Rules { kInfiniband, kIwarp };
+
+struct SendRequest {
+  std::uint64_t wr_id = 0;
+  WrOpcode opcode = WrOpcode::kSend;
+  std::uint32_t flags = 0;
+  std::vector<Sge> sges;
+  std::uint32_t imm = 0;
+  std::uint64_t remote_address = 0;
+  std::uint32_t rkey = 0;
+  std::uint64_t compare_add = 0;
+  std::uint64_t swap = 0;
+};
+
+struct RecvRequest {
+  std::uint64_t wr_id = 0;
+  std::vector<Sge> sges;
+};
+
+/// What ibv_poll_cq must return. Of a failure only wr_id and status are defined.
+struct Completion {
+  std::uint64_t wr_id = 0;
+  WcStatus status = WcStatus::kSuccess;
+  WcOpcode opcode = WcOpcode::kSend;
+  std::uint32_t byte_len = 0;
+  bool has_length = false;  ///< byte_len means something: RECV, READ, atomics
+  bool has_imm = false;
+  std::uint32_t imm = 0;
+};
+
+struct Region {
+  std::uint32_t pd = 0;
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+  AccessFlags access = 0;
+  std::uint32_t lkey = 0;
+  std::uint32_t rkey = 0;
+};
+
+/// Names a queue pair of a VerbsModel.
+struct QpName {
+  std::uint32_t host = 0;
+  std::uint32_t qp = 0;
+};
+
+class VerbsModel {
+ public:
+  VerbsModel(Rules rules, std::uint32_t hosts) : rules_(rules), hosts_(hosts) {}
+
+  Memory& memory(std::uint32_t host) { return hosts_[host].memory; }
+  void add_region(std::uint32_t host, const Region& region) {
+    hosts_[host].regions.push_back(region);
+  }
+  void remove_region(std::uint32_t host, std::uint32_t lkey);
+
+  struct QpAttributes {
+    std::uint32_t pd = 0;
+    AccessFlags access = 0;  ///< what the peer may do through this queue pair
+    bool signal_all = false;
+  };
+  QpName add_qp(std::uint32_t host, const QpAttributes& attributes);
+  /// Two queue pairs in RTS, facing each other, with empty queues.
+  void connect(QpName a, QpName b);
+
+  void post_send(QpName name, const SendRequest& request) { at(name).sends.push_back(request); }
+  void post_recv(QpName name, const RecvRequest& request) { at(name).recvs.push_back(request); }
+  /// Executes whatever can be executed.
+  void run();
+  /// The SEND or WRITE with immediate that waits for a RECV has waited too often.
+  void give_up_waiting(QpName name);
+  /// ibv_modify_qp to ERR.
+  void break_qp(QpName name) { at(name).broken = true; }
+
+  bool broken(QpName name) const { return at(name).broken; }
+  const std::vector<Completion>& sent(QpName name) const { return at(name).sent; }
+  const std::vector<Completion>& received(QpName name) const { return at(name).received; }
+
+ private:
+  struct Qp {
+    QpAttributes attributes;
+    std::uint32_t host = 0;
+    QpName peer;
+    bool broken = false;  ///< in ERR
+    std::deque<SendRequest> sends;
+    std::deque<RecvRequest> recvs;
+    std::vector<Completion> sent;
+    std::vector<Completion> received;
+  };
+  struct Host {
+    Memory memory;
+    std::vector<Region> regions;
+    std::vector<Qp> qps;
+  };
+  /// How an attempt to execute a request ended.
+  struct Outcome {
+    bool waits = false;
+    WcStatus status = WcStatus::kSuccess;
+    bool peer_breaks = false;
+    std::uint32_t bytes = 0;
+  };
+
+  Qp& at(QpName name) { return hosts_[name.host].qps[name.qp]; }
+  const Qp& at(QpName name) const { return hosts_[name.host].qps[name.qp]; }
+  const Region* local_region(const Qp& qp, const Sge& sge, AccessFlags needed) const;
+  bool local_access(const Qp& qp, const std::vector<Sge>& sges, AccessFlags needed) const;
+  bool remote_access(const Qp& peer, const SendRequest& request, std::uint64_t bytes,
+                     AccessFlags needed) const;
+  Bytes gather(const Qp& qp, const std::vector<Sge>& sges) const;
+  Bytes gather_good(const Qp& qp, const SendRequest& request) const;
+  void scatter(const Qp& qp, const std::vector<Sge>& sges, const Bytes& data);
+  void perhaps_scatter(const Qp& qp, const std::vector<Sge>& sges, const Bytes& data);
+
+  bool advance(Qp& qp);
+  void flush(Qp& qp);
+  Outcome execute(Qp& qp, const SendRequest& request);
+  Outcome execute_send(Qp& qp, const SendRequest& request);
+  Outcome execute_write(Qp& qp, const SendRequest& request);
+  Outcome execute_read(Qp& qp, const SendRequest& request);
+  Outcome execute_atomic(Qp& qp, const SendRequest& request);
+  void perhaps_place(const Qp& peer, const SendRequest& request, const Bytes& data);
+  Outcome fail_recv(Qp& peer, WcStatus of_recv, WcStatus of_request);
+  void complete_recv(Qp& peer, const SendRequest& request, std::uint32_t bytes);
+  WcStatus not_allowed() const;
+
+  Rules rules_;
+  std::vector<Host> hosts_;
+};
+
+}  // namespace rnic::reference
