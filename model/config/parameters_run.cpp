@@ -103,13 +103,20 @@ void add_queues(ParameterTable& table) {
       .in("messages")
       .assumed("perftest's --tx-depth")
       .means("messages in flight on each QP (bandwidth pattern)");
+  table.count("workload.outstanding", RNIC_FIELD(workload.outstanding), "0")
+      .range(0, 1 << 20)
+      .in("messages")
+      .assumed("rdma_bench and FaRM have a window a thread, perftest one a QP")
+      .means("messages in flight of a thread, dealt out to its QPs in turn; 0: depth on each QP");
   table.count("workload.signal_every", RNIC_FIELD(workload.signal_every), "auto")
       .range(1, 16384)
       .in("messages")
       .or_auto()
       .assumed(
           "as perftest's --cq-mod, kept to a quarter of the depth so that the queue stays full")
-      .means("every n-th message asks for a CQE; auto: 1 for latency, else depth/4 in 1..100");
+      .means(
+          "every n-th message asks for a CQE; auto: 1 for latency or with workload.outstanding, "
+          "else depth/4 in 1..100");
   table.count("workload.post_batch", RNIC_FIELD(workload.post_batch), "1")
       .range(1, 16384)
       .in("messages")

@@ -129,6 +129,18 @@ void check_workload(const Config& config) {
   at_most("workload.signal_every", workload.signal_every, "workload.depth", workload.depth);
   at_most("workload.post_batch", workload.post_batch, "workload.depth", workload.depth);
   at_most("workload.inline_max", workload.inline_max, "nic.max_inline", config.nic.max_inline);
+  // With less, every queue pair could hold an unsignalled message, and none would ever complete.
+  const std::uint64_t held = std::uint64_t{workload.signal_every} *
+                             ((workload.qps + workload.threads - 1) / workload.threads);
+  if (workload.outstanding != 0 && workload.signal_every > 1 && workload.outstanding < held) {
+    throw ConfigError(equals("workload.outstanding", workload.outstanding) +
+                      " is below signal_every times the QPs of a thread, " + std::to_string(held) +
+                      ", so that messages would wait for ever (remedy: workload.signal_every=1)");
+  }
+  if (workload.outstanding != 0) {
+    at_most("workload.post_batch", workload.post_batch, "workload.outstanding",
+            workload.outstanding);
+  }
   at_most("workload.threads", workload.threads, "workload.qps", workload.qps);
   if (workload.mr_size != 0) {
     at_most("workload.msg_size", workload.msg_size, "workload.mr_size", workload.mr_size);
@@ -165,7 +177,8 @@ std::string automatic_text(std::string_view key, const Config& config) {
   if (key == "nic.wqe_cache") return std::to_string(2 * config.nic.wqe_prefetch);
   if (key == "workload.inline_max") return std::to_string(latency ? config.nic.max_inline : 0);
   if (key == "workload.signal_every") {
-    return std::to_string(latency ? 1U : std::clamp(workload.depth / 4, 1U, 100U));
+    return std::to_string(
+        latency || workload.outstanding > 0 ? 1U : std::clamp(workload.depth / 4, 1U, 100U));
   }
   panic("config", "no rule for the automatic value of " + std::string(key));
 }

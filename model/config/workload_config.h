@@ -19,6 +19,7 @@ struct WorkloadConfig {
   std::uint32_t threads;  ///< posting threads at each end of a flow, each with a core
   std::uint32_t qps;      ///< of a flow, dealt out to its threads
   std::uint32_t depth;
+  std::uint32_t outstanding;  ///< of a thread over all its QPs; 0: depth on each
   std::uint32_t inline_max;
   std::uint32_t signal_every;
   std::uint32_t post_batch;

@@ -280,12 +280,27 @@ std::optional<Bottleneck> recovery(const Result& result, const std::vector<Resou
   return bottleneck;
 }
 
-Bottleneck window(const Result& result, const std::vector<Resource>& ranked) {
+/// The narrowest of the windows that a workload gives itself.
+struct Window {
+  std::uint64_t slots;  ///< over all flows
+  const char* key;
+  bool reads;
+};
+
+Window narrowest_window(const Result& result) {
   const Scenario& scenario = result.scenario;
-  const bool reads = scenario.read_window > 0 && scenario.read_window < scenario.depth;
-  const std::uint64_t slots = std::max<std::uint64_t>(result.flows.size(), 1) *
-                              std::max(scenario.qps, 1U) *
-                              std::max(reads ? scenario.read_window : scenario.depth, 1U);
+  const std::uint64_t flows = std::max<std::uint64_t>(result.flows.size(), 1);
+  const std::uint64_t qps = flows * std::max(scenario.qps, 1U);
+  Window window{qps * std::max(scenario.depth, 1U), "workload.depth", false};
+  const std::uint64_t reads = qps * scenario.read_window;
+  if (reads > 0 && reads < window.slots) window = {reads, "transport.max_rd_atomic", true};
+  const std::uint64_t shared = flows * scenario.threads * scenario.outstanding;
+  if (shared > 0 && shared < window.slots) window = {shared, "workload.outstanding", false};
+  return window;
+}
+
+Bottleneck window(const Result& result, const std::vector<Resource>& ranked) {
+  const auto [slots, key, reads] = narrowest_window(result);
   // Little's law. A READ that still waits in the send queue holds no READ slot.
   double held_ns = result.latency.mean_ns();
   if (reads) held_ns -= result.breakdown.mean_ns(stats::Stage::kSqWait);
@@ -305,7 +320,7 @@ Bottleneck window(const Result& result, const std::vector<Resource>& ranked) {
     bottleneck.why =
         busiest_clause(ranked) + " and only " + figures + ": the workload asks for no more";
   } else {
-    bottleneck.unit = reads ? "transport.max_rd_atomic" : "workload.depth";
+    bottleneck.unit = key;
     bottleneck.why =
         busiest_clause(ranked) + ", so the window limits (" + bottleneck.unit + "): " + figures;
   }

@@ -39,6 +39,8 @@ Scenario scenario_of(const config::Config& config, const nlohmann::ordered_json&
   scenario.hosts = config.fabric.hosts;
   scenario.qps = workload.qps;
   scenario.depth = scenario.latency_pattern ? 1 : workload.depth;
+  scenario.threads = workload.threads;
+  scenario.outstanding = scenario.latency_pattern ? 0 : workload.outstanding;
   if (returns_data(workload.op)) {
     scenario.read_window = std::min(config.transport.max_rd_atomic, config.nic.max_rd_atomic);
   }

@@ -28,9 +28,11 @@ std::string title(const Result& result) {
   const Scenario& scenario = result.scenario;
   std::string text =
       "rnicsim " + result.version + ": " + size(scenario.msg_size) + " " + scenario.op + ", " +
-      (scenario.latency_pattern ? "one at a time"
-                                : grouped(scenario.depth) + " in flight on each QP") +
+      (scenario.latency_pattern   ? "one at a time"
+       : scenario.outstanding > 0 ? grouped(scenario.outstanding) + " in flight of each thread"
+                                  : grouped(scenario.depth) + " in flight on each QP") +
       ", " + counted(scenario.qps, "QP");
+  if (scenario.threads > 1) text += ", " + counted(scenario.threads, "thread");
   if (!scenario.protocol.empty()) {
     text += ", " + scenario.protocol + " " + scenario.type + " at " + readable(scenario.link_gbps) +
             " Gb/s between " + counted(scenario.hosts, "host");

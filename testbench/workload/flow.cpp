@@ -369,8 +369,8 @@ void Flow::stream(Sender& sender) {
   constexpr std::uint32_t kPollBatch = 16;
   std::array<Wc, kPollBatch> wcs;
   while (sender.completed < sender.total && !sender.stopped) {
-    bool posted = false;
-    for (std::uint32_t qp = 0; qp < sender.qps.size(); ++qp) posted |= post(sender, qp);
+    const bool posted =
+        config_.workload.outstanding == 0 ? fill_queues(sender) : fill_window(sender);
     std::uint32_t count = verbs.poll_cq(core, *sender.local->send_cq, kPollBatch, wcs.data());
     if (count == 0 && !posted) {
       verbs.wait_cq(core, *sender.local->send_cq);
@@ -405,41 +405,61 @@ void Flow::read_meter(Sender& sender) {
   result.messages = size == 0 ? sender.completed : result.bytes / size;
 }
 
-bool Flow::post(Sender& sender, std::uint32_t qp) {
+bool Flow::fill_queues(Sender& sender) {
+  bool any = false;
+  for (std::uint32_t qp = 0; qp < sender.qps.size(); ++qp) {
+    while (post(sender, qp, config_.workload.depth)) any = true;
+  }
+  return any;
+}
+
+bool Flow::fill_window(Sender& sender) {
+  const auto qps = static_cast<std::uint32_t>(sender.qps.size());
+  bool any = false;
+  for (std::uint32_t refused = 0; refused < qps;) {
+    const std::uint64_t in_flight = sender.posted - sender.completed;
+    if (in_flight >= config_.workload.outstanding) break;
+    const bool posted = post(sender, sender.next_qp, config_.workload.outstanding - in_flight);
+    sender.next_qp = (sender.next_qp + 1) % qps;
+    refused = posted ? 0 : refused + 1;
+    any |= posted;
+  }
+  return any;
+}
+
+bool Flow::post(Sender& sender, std::uint32_t qp, std::uint64_t window) {
   const config::WorkloadConfig& w = config_.workload;
   Sender::PerQp& state = sender.qps[qp];
-  bool any = false;
-  while (true) {
-    const std::uint64_t room = w.depth - (state.posted - state.done);
-    const std::uint64_t left = state.quota - state.posted;
-    const auto count = static_cast<std::uint32_t>(
-        std::min<std::uint64_t>({room, left, std::max(1U, w.post_batch)}));
-    // A batch is posted whole or not yet, but for the last one.
-    if (count == 0 || (count < w.post_batch && left > count)) return any;
-    sender.batch.resize(count);
-    sender.sges.resize(count);
-    for (std::uint32_t i = 0; i < count; ++i) {
-      const std::uint64_t slot = sender.patterns[qp].next();
-      state.touched[static_cast<std::size_t>(slot)] = true;
-      SendWr& wr = sender.batch[i];
-      wr = make_wr(*sender.local, *sender.remote, qp, slot, sender.sges[i]);
-      ++state.posted;
-      if (state.posted % w.signal_every == 0 || state.posted == state.quota) {
-        wr.flags |= SendFlags::kSignaled;
-      }
-      wr.trace = traces_.take();
-      wr.trace->start(sender.local->core.now(), stats::Journey::kToCompletion);
-      state.traces.push_back(wr.trace);
+  const std::uint64_t room = std::min(window, w.depth - (state.posted - state.done));
+  const std::uint64_t left = state.quota - state.posted;
+  const auto count =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>({room, left, std::max(1U, w.post_batch)}));
+  // A batch is posted whole or not yet, but for the last one.
+  if (count == 0 || (count < w.post_batch && left > count)) return false;
+  sender.batch.resize(count);
+  sender.sges.resize(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint64_t slot = sender.patterns[qp].next();
+    state.touched[static_cast<std::size_t>(slot)] = true;
+    SendWr& wr = sender.batch[i];
+    wr = make_wr(*sender.local, *sender.remote, qp, slot, sender.sges[i]);
+    ++state.posted;
+    if (state.posted % w.signal_every == 0 || state.posted == state.quota) {
+      wr.flags |= SendFlags::kSignaled;
     }
-    std::uint32_t bad = 0;
-    const host::Status status = sender.local->host.verbs.post_send(
-        sender.local->core, *sender.local->qps[qp], sender.batch.data(), count, &bad);
-    if (status != host::Status::kOk) {
-      throw SimulationError(std::string(name()) + ": post_send fails with " +
-                            host::status_name(status));
-    }
-    any = true;
+    wr.trace = traces_.take();
+    wr.trace->start(sender.local->core.now(), stats::Journey::kToCompletion);
+    state.traces.push_back(wr.trace);
   }
+  sender.posted += count;
+  std::uint32_t bad = 0;
+  const host::Status status = sender.local->host.verbs.post_send(
+      sender.local->core, *sender.local->qps[qp], sender.batch.data(), count, &bad);
+  if (status != host::Status::kOk) {
+    throw SimulationError(std::string(name()) + ": post_send fails with " +
+                          host::status_name(status));
+  }
+  return true;
 }
 
 void Flow::reap(Sender& sender, const Wc& wc) {

@@ -42,7 +42,9 @@ class Flow : public sc_core::sc_module {
     std::vector<AddressPattern> patterns;
     std::vector<host::verbs::SendWr> batch;  ///< scratch of post()
     std::vector<protocol::Sge> sges;
+    std::uint64_t posted = 0;
     std::uint64_t completed = 0;
+    std::uint32_t next_qp = 0;   ///< whose turn it is when a window is shared
     stats::DeliveryMeter meter;  ///< of the payload at its destination
     std::uint64_t total = 0;
     std::uint64_t received = 0;  ///< messages of the other direction that took a RECV
@@ -83,7 +85,12 @@ class Flow : public sc_core::sc_module {
 
   // Bandwidth programs.
   void stream(Sender& sender);
-  bool post(Sender& sender, std::uint32_t qp);
+  /// Posts as much as the depth of each queue pair allows; false when nothing was posted.
+  bool fill_queues(Sender& sender);
+  /// Posts in turn on all queue pairs, as much as workload.outstanding allows in all.
+  bool fill_window(Sender& sender);
+  /// Posts one batch of at most `window` messages; false when there is nothing or no room for it.
+  bool post(Sender& sender, std::uint32_t qp, std::uint64_t window);
   void start_meter(Sender& sender);
   void read_meter(Sender& sender);
   void reap(Sender& sender, const host::verbs::Wc& wc);

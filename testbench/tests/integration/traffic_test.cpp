@@ -90,6 +90,26 @@ TEST(Traffic, IncastSharesTheReceiversLine) {
   EXPECT_EQ(run.result["bottleneck"]["unit"], "switch.port0");
 }
 
+// A thread with a window of 2 over 8 queue pairs has 2 READs in flight: 2 / round trip, whatever
+// the depth and however many queue pairs share it.
+TEST(Traffic, AWindowIsSharedByTheQueuePairsOfAThread) {
+  const Settings read = {{"workload.op", "read"}, {"workload.pattern", "bandwidth"}};
+  const ProgramRun one = run_well(with(read, {{"workload.depth", "2"}}));
+  const ProgramRun eight =
+      run_well(with(read, {{"workload.qps", "8"}, {"workload.outstanding", "2"}}));
+  EXPECT_NEAR(eight.number("/message_rate_mops"), one.number("/message_rate_mops"),
+              0.02 * one.number("/message_rate_mops"));
+}
+
+TEST(Traffic, AWindowThatCouldNeverCompleteIsRefused) {
+  const ProgramRun run = run_program({{"workload.pattern", "bandwidth"},
+                                      {"workload.qps", "8"},
+                                      {"workload.signal_every", "4"},
+                                      {"workload.outstanding", "16"}});
+  EXPECT_EQ(run.status, 2);
+  EXPECT_NE(run.error.find("workload.outstanding"), std::string::npos) << run.error;
+}
+
 TEST(Traffic, MoreThreadsThanQueuePairsAreRefused) {
   const ProgramRun run = run_program({{"workload.threads", "3"}, {"workload.qps", "2"}});
   EXPECT_EQ(run.status, 2);
