@@ -81,8 +81,11 @@ tlm::tlm_sync_enum RootComplex::nb_transport_fw(tlm::tlm_generic_payload& payloa
                                                 tlm::tlm_phase& phase, sc_core::sc_time& delay) {
   if (phase != tlm::BEGIN_REQ) return tlm::TLM_ACCEPTED;
   payload.acquire();
-  pending_.post(schedule(payload, sim_now() + from_sc_time(delay)), &payload);
+  const Time now = sim_now();
+  const Time performed = schedule(payload, now + from_sc_time(delay));
+  pending_.post(performed, &payload);
   phase = tlm::END_REQ;
+  delay = to_sc_time(performed - now);
   return tlm::TLM_UPDATED;
 }
 

@@ -75,7 +75,9 @@ void PayloadGather::next_piece(TxJob* job, Time t) {
 void PayloadGather::translated(Translation& request, Time t) {
   TxJob* job = job_of(request);
   if (request.result != protocol::AccessResult::kOk) {
-    fail(job, t);
+    fail(job, transport::Refusal::kRemoteAccess, t);
+    --job->reads_pending;
+    complete(job, t);
     return;
   }
   if (job->plan.trace != nullptr) {
@@ -114,17 +116,22 @@ void PayloadGather::complete(TxJob* job, Time t) {
   release_in_order(*job->qp, t);
 }
 
-void PayloadGather::fail(TxJob* job, Time t) {
+void PayloadGather::dma_failed(const pcie::DmaFault& fault) {
+  auto* job = reinterpret_cast<TxJob*>(fault.token);
+  const Time now = sim_now();
+  if (!job->failed) fail(job, transport::Refusal::kOperational, now);
+  if (--job->reads_pending == 0) complete(job, now);
+}
+
+void PayloadGather::fail(TxJob* job, transport::Refusal why, Time t) {
   job->failed = true;
   if (job->plan.is_response) {
-    transport_.refuse_response(*job->qp, job->plan, t);
+    transport_.refuse_response(*job->qp, job->plan, why, t);
   } else if (transport::SendEntry* entry = job->qp->entry(job->plan.entry_number)) {
     entry->status = protocol::WcStatus::kLocalProtectionError;
     entry->finished = true;
     job->qp->tx_number = job->plan.entry_number;
   }
-  --job->reads_pending;
-  complete(job, t);
 }
 
 void PayloadGather::release_in_order(QpContext& qp, Time t) {

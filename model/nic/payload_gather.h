@@ -31,6 +31,7 @@ class PayloadGather : public sc_core::sc_module,
   void gather(TxJob* job, Time t) override;
   void translated(Translation& request, Time t) override;
   void dma_done(std::uint64_t token) override;
+  void dma_failed(const pcie::DmaFault& fault) override;
 
   stats::UnitStats& stats() { return stats_; }
 
@@ -38,7 +39,8 @@ class PayloadGather : public sc_core::sc_module,
   static TxJob* job_of(Translation& translation);
   void next_piece(TxJob* job, Time t);
   void complete(TxJob* job, Time t);
-  void fail(TxJob* job, Time t);
+  /// The packet will not be sent: its message, or the message it answers, fails.
+  void fail(TxJob* job, transport::Refusal why, Time t);
   void release_in_order(QpContext& qp, Time t);
 
   transport::Transport& transport_;

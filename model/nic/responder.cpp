@@ -259,6 +259,23 @@ void Responder::fail_recv(RxJob* job, WcStatus status, Refusal why, Time t) {
   refuse(job, why, t);
 }
 
+void Responder::dma_failed(const pcie::DmaFault& fault) {
+  // A posted write has no answer: the packet may be acknowledged by now. The connection cannot be
+  // trusted any more.
+  auto* job = reinterpret_cast<RxJob*>(fault.token);
+  QpContext& qp = *job->qp;
+  if (job->plan.action == Action::kReadResponse) {
+    if (transport::SendEntry* entry = qp.entry(job->plan.entry_number)) {
+      entry->status = WcStatus::kLocalProtectionError;
+      entry->finished = true;
+      entry->placing = false;
+    }
+  }
+  completion->retire(qp, sim_now());
+  completion->fail(qp, sim_now());
+  dma_done(fault.token);
+}
+
 void Responder::dma_done(std::uint64_t token) {
   auto* job = reinterpret_cast<RxJob*>(token);
   --job->writes_pending;

@@ -33,6 +33,7 @@ class Responder : public sc_core::sc_module,
   void execute(RxJob* job, Time t) override;
   void translated(Translation& request, Time t) override;
   void dma_done(std::uint64_t token) override;
+  void dma_failed(const pcie::DmaFault& fault) override;
 
   /// Goes on with a job that waited for a RECV.
   void resume(RxJob* job, Time now);

@@ -9,13 +9,37 @@
 
 namespace rnic::pcie {
 
-/// Told when a DMA request is over.
+/// Why a DMA request failed (PCI Express Base, 2.2.9 and 2.8).
+enum class DmaError : std::uint8_t {
+  kUnsupportedRequest,  ///< nothing answers at that address
+  kCompleterAbort,      ///< the completer cannot do it
+  kCompletionTimeout,   ///< a completion did not come within pcie.completion_timeout
+  kPoisoned             ///< the data came marked as damaged (EP)
+};
+
+const char* dma_error_name(DmaError error);
+
+/// A request that failed. Pieces of a read that succeeded have been filled in, the others not.
+struct DmaFault {
+  DmaError error = DmaError::kUnsupportedRequest;
+  bool is_read = true;
+  tlm_ext::Purpose purpose = tlm_ext::Purpose::kPayload;
+  std::uint64_t address = 0;  ///< of the transfer that failed
+  std::uint64_t token = 0;    ///< the caller's
+};
+
+/// Told when a DMA request is over: dma_done() or dma_failed(), one of them, once.
 class DmaClient {
  public:
   virtual ~DmaClient() = default;
   /// A read: the last byte is in the device, `into` is filled. A write: the data has been taken
   /// from `from` (it is visible in host memory); the buffer may be reused. `token` is the caller's.
   virtual void dma_done(std::uint64_t token) = 0;
+  /// The request failed. Whoever can blame a message for it overrides this and completes that
+  /// message with an error; what the device cannot go on without (contexts, work queues, completion
+  /// queues, commands) is fatal for the device: the default ends the simulation with
+  /// SimulationError.
+  virtual void dma_failed(const DmaFault& fault);
 };
 
 /// The device's access to host memory, by bus address. Requests of any length: the engine splits
@@ -23,7 +47,8 @@ class DmaClient {
 class DmaIf : public virtual sc_core::sc_interface {
  public:
   /// Reads `bytes` into `into` (may be null: timing only). `client->dma_done(token)` is called when
-  /// the last byte has arrived. `earliest` may lie in the future, never in the past.
+  /// the last byte has arrived, or `client->dma_failed()`. `earliest` may lie in the future, never
+  /// in the past.
   virtual void dma_read(Time earliest, std::uint64_t address, std::uint32_t bytes,
                         std::uint8_t* into, tlm_ext::Purpose purpose, DmaClient* client,
                         std::uint64_t token) = 0;

@@ -153,8 +153,8 @@ tlm::tlm_sync_enum DmaEngine::nb_transport_bw(tlm::tlm_generic_payload& payload,
 }
 
 void DmaEngine::finish(tlm_ext::PooledPayload*& payload) {
-  if (!payload->is_response_ok()) ++faults_;
   auto* request = static_cast<Request*>(payload->owner);
+  if (!payload->is_response_ok()) note_fault(*request, *payload);
   request->to_arrive -= payload->get_data_length();
   const bool read = payload->is_read();
   const bool over = request->to_arrive == 0;
@@ -165,10 +165,33 @@ void DmaEngine::finish(tlm_ext::PooledPayload*& payload) {
     unit_.set_occupancy(sim_now(), tags_in_use());
     learn_round_trip(*payload);
   }
+  const bool failed = request->failed;
   payload->release();
   if (over) requests_.give(request);
+  if (failed && over) {
+    const DmaFault fault{request->error, read, request->purpose, request->fault_address, token};
+    if (read) serve_waiting();
+    tell_failure(client, fault);
+    return;
+  }
   if (read) serve_waiting();
   if (over && client != nullptr) client->dma_done(token);
+}
+
+void DmaEngine::note_fault(Request& request, const tlm_ext::PooledPayload& payload) {
+  ++faults_;
+  if (request.failed) return;
+  request.failed = true;
+  const bool unsupported = payload.get_response_status() == tlm::TLM_ADDRESS_ERROR_RESPONSE;
+  request.error = unsupported ? DmaError::kUnsupportedRequest : DmaError::kCompleterAbort;
+  request.fault_address = payload.get_address();
+}
+
+void DmaEngine::tell_failure(DmaClient* client, const DmaFault& fault) {
+  struct Nobody : public DmaClient {
+    void dma_done(std::uint64_t /*token*/) override {}
+  } nobody;
+  (client != nullptr ? *client : nobody).dma_failed(fault);
 }
 
 void DmaEngine::invalidate_direct_mem_ptr(sc_dt::uint64 /*start*/, sc_dt::uint64 /*end*/) {}

@@ -44,8 +44,7 @@ class DmaEngine : public sc_core::sc_module, public DmaIf, private tlm::tlm_bw_t
 
   /// Busy: issuing; stalled (no_tag): a read waits for tags; occupancy: tags in use.
   const stats::UnitStats& unit() const { return unit_; }
-  /// Requests that the host answered with an error; their clients are told as if they were done,
-  /// with the buffer as it was.
+  /// Transactions that failed; each request's client has been told.
   std::uint64_t faults() const { return faults_; }
   std::uint32_t tags_in_use() const { return total_tags_ - free_tags_; }
   std::size_t waiting() const { return waiting_.size(); }
@@ -64,6 +63,9 @@ class DmaEngine : public sc_core::sc_module, public DmaIf, private tlm::tlm_bw_t
     DmaClient* client = nullptr;
     std::uint64_t token = 0;
     Time ready{0};
+    bool failed = false;
+    DmaError error{};  ///< of the first transaction that failed, and where it was
+    std::uint64_t fault_address = 0;
   };
   tlm::tlm_sync_enum nb_transport_bw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
                                      sc_core::sc_time& delay) override;
@@ -87,6 +89,8 @@ class DmaEngine : public sc_core::sc_module, public DmaIf, private tlm::tlm_bw_t
   Time send(tlm_ext::PooledPayload& payload, Time at);
   /// A transaction is over.
   void finish(tlm_ext::PooledPayload*& payload);
+  void note_fault(Request& request, const tlm_ext::PooledPayload& payload);
+  static void tell_failure(DmaClient* client, const DmaFault& fault);
 
   protocol::TlpRules rules_;
   bool relaxed_ordering_;

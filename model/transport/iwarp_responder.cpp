@@ -316,9 +316,10 @@ void IwarpTransport::refuse(QueuePair& qp, const RxPlan& plan, Refusal why, Time
   }
 }
 
-void IwarpTransport::refuse_response(QueuePair& qp, const TxPlan& plan, Time /*now*/) {
+void IwarpTransport::refuse_response(QueuePair& qp, const TxPlan& plan, Refusal why, Time /*now*/) {
   IwarpConnection& c = connection(qp);
-  ++counters_.resp_remote_access_errors;
+  const bool rights = why == Refusal::kRemoteAccess;
+  if (rights) ++counters_.resp_remote_access_errors;
   qp.responses.clear();
   // The terminate message takes the place in the stream of the segment that never left.
   c.tcp.abandon(plan.stream);
@@ -332,7 +333,8 @@ void IwarpTransport::refuse_response(QueuePair& qp, const TxPlan& plan, Time /*n
       .encode(c.arriving_ddp.data() + protocol::DdpUntagged::kBytes);
   c.arriving_ddp_bytes = rdmap_header_bytes(RdmapOpcode::kReadRequest);
   c.arriving_ulpdu_bytes = c.arriving_ddp_bytes;
-  terminate_stream(qp, TerminateLayer::kRdmap, kRdmapProtection, kUnspecified);
+  terminate_stream(qp, TerminateLayer::kRdmap, rights ? kRdmapProtection : kRdmapOperation,
+                   kUnspecified);
 }
 
 }  // namespace rnic::transport

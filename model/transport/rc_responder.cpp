@@ -324,11 +324,15 @@ void RcTransport::refuse(QueuePair& qp, const RxPlan& plan, Refusal why, Time no
   qp.failed = true;  // the NIC moves the QP to ERR once the NAK is on its way
 }
 
-void RcTransport::refuse_response(QueuePair& qp, const TxPlan& plan, Time now) {
+void RcTransport::refuse_response(QueuePair& qp, const TxPlan& plan, Refusal why, Time now) {
   qp.responses.clear();
   qp.reads_in_service = 0;
-  ++counters_.resp_remote_access_errors;
-  push_nak(qp, plan.psn, protocol::nak_syndrome(protocol::NakCode::kRemoteAccess), now);
+  const bool rights = why == Refusal::kRemoteAccess;
+  if (rights) ++counters_.resp_remote_access_errors;
+  push_nak(qp, plan.psn,
+           protocol::nak_syndrome(rights ? protocol::NakCode::kRemoteAccess
+                                         : protocol::NakCode::kRemoteOperational),
+           now);
   qp.failed = true;
 }
 

@@ -33,7 +33,7 @@ class RcTransport : public Transport {
   void receive(QueuePair& qp, const protocol::Frame& frame, Time now, RxPlan& plan) override;
   void accept(QueuePair& qp, const RxPlan& plan, Time now, stats::MessageTrace* trace) override;
   void refuse(QueuePair& qp, const RxPlan& plan, Refusal why, Time now) override;
-  void refuse_response(QueuePair& qp, const TxPlan& plan, Time now) override;
+  void refuse_response(QueuePair& qp, const TxPlan& plan, Refusal why, Time now) override;
   bool timeout(QueuePair& qp, Time now) override;
 
  private:

@@ -142,7 +142,7 @@ class Transport {
   virtual void refuse(QueuePair& qp, const RxPlan& plan, Refusal why, Time now) = 0;
 
   /// Data of a planned response could not be read: the requester must learn of it.
-  virtual void refuse_response(QueuePair& qp, const TxPlan& plan, Time now) = 0;
+  virtual void refuse_response(QueuePair& qp, const TxPlan& plan, Refusal why, Time now) = 0;
 
   /// The acknowledgement timer of `qp` ran out. False when the connection has failed; the front
   /// entry then carries the status.

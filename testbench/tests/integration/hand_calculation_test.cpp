@@ -42,8 +42,17 @@ class Pencil {
       : c(config), wire_(overhead_of(protocol)), iwarp_(protocol == "iwarp") {
     // PCIe 4: 16 GT/s a lane, 128b/130b, less what DLLPs and SKP sets take.
     EXPECT_EQ(c.pcie.gen, 4U);
-    pcie_gbps_ = 16.0 * c.pcie.lanes * 128 / 130 * (1 - c.pcie.dllp_overhead);
+    pcie_gbps_ = 16.0 * c.pcie.lanes * 128 / 130 * (1 - dllp_share());
     cycle = 1e9 / c.nic.clock_hz;
+  }
+
+  /// Ack latency limit of x16 at MPS 256: (256 + 28) x 3.0 / 16 + 19 = 72 symbol times at 2.5 GT/s,
+  /// 96 more from 8 GT/s on. An Ack and an UpdateFC of 8 B each in that time, and SKP sets.
+  double dllp_share() const {
+    if (c.pcie.dllp_overhead >= 0) return c.pcie.dllp_overhead;
+    EXPECT_EQ(c.pcie.lanes, 16U);
+    EXPECT_EQ(c.pcie.mps, 256U);
+    return 2 * 8.0 / (72 + 96) + 4.0 / 1538;
   }
 
   static double ns(Time time) { return static_cast<double>(time.count()) / 1e3; }

@@ -84,7 +84,7 @@ class IwarpEnd {
     frame->frame_class = plan.frame_class;
     frame->trace = plan.trace;
     if (!gather(plan, *frame)) {
-      transport.refuse_response(qp, plan, now);
+      transport.refuse_response(qp, plan, transport::Refusal::kRemoteAccess, now);
       frames.give(frame);
       return next_frame(now);
     }

@@ -235,7 +235,7 @@ struct FakeTransport : transport::Transport {
   void refuse(transport::QueuePair& /*qp*/, const transport::RxPlan& /*plan*/,
               transport::Refusal /*why*/, Time /*now*/) override {}
   void refuse_response(transport::QueuePair& /*qp*/, const transport::TxPlan& /*plan*/,
-                       Time /*now*/) override {}
+                       transport::Refusal /*why*/, Time /*now*/) override {}
   bool timeout(transport::QueuePair& qp, Time now) override {
     timeouts.push_back({qp.qpn, now});
     qp.retry_deadline = next_deadline;

@@ -85,8 +85,10 @@ class FakeClient : public pcie::DmaClient {
     done_at[token] = sim_now();
     order.push_back(token);
   }
+  void dma_failed(const pcie::DmaFault& fault) override { faults.push_back(fault); }
   std::map<std::uint64_t, Time> done_at;
   std::vector<std::uint64_t> order;
+  std::vector<pcie::DmaFault> faults;
 };
 
 /// Memory - root complex - link - DMA engine, elaborated and at time zero.

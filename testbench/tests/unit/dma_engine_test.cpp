@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
+#include <string>
 #include <vector>
 
 #include "base/error.h"
@@ -191,6 +193,22 @@ TEST(DmaEngine, TimingIsTheSameWithoutData) {
   EXPECT_EQ(rig.client.done_at.at(2) - start, without);
 }
 
+TEST(DmaEngine, AFaultNobodyAnswersForIsFatal) {
+  PcieRig rig(PcieRigConfig(), 4096);
+  std::array<std::uint8_t, 64> cqe{};
+  rig.dma.dma_write(kTimeZero, 1 << 20, 64, cqe.data(), Purpose::kCqe, nullptr, 0);
+  try {
+    rig.run();
+    FAIL() << "the simulation went on";
+  } catch (const std::exception& error) {
+    const std::string what = error.what();
+    EXPECT_NE(what.find("fatal device error: DMA write of cqe at bus address 0x100000 failed: "
+                        "unsupported request"),
+              std::string::npos)
+        << what;
+  }
+}
+
 TEST(DmaEngine, AFaultIsCountedAndTheClientTold) {
   PcieRig rig(PcieRigConfig(), 4096);
   std::array<std::uint8_t, 64> buffer{};
@@ -199,7 +217,13 @@ TEST(DmaEngine, AFaultIsCountedAndTheClientTold) {
   rig.run();
   EXPECT_EQ(rig.dma.faults(), 2U);
   EXPECT_EQ(rig.root.faults(), 2U);
-  EXPECT_EQ(rig.client.done_at.size(), 2U);
+  EXPECT_TRUE(rig.client.done_at.empty());
+  ASSERT_EQ(rig.client.faults.size(), 2U);  // the write is refused first: it has no way back
+  EXPECT_EQ(rig.client.faults[0].token, 2U);
+  EXPECT_FALSE(rig.client.faults[0].is_read);
+  EXPECT_EQ(rig.client.faults[1].token, 1U);
+  EXPECT_EQ(rig.client.faults[1].address, 1U << 20);
+  EXPECT_EQ(rig.client.faults[1].error, pcie::DmaError::kUnsupportedRequest);
 }
 
 TEST(DmaEngine, NoTagsIsAConfigurationError) {

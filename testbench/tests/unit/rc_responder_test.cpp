@@ -172,7 +172,8 @@ TEST_F(RcResponder, ErrorInTheMiddleOfAReadResponse) {
   pair_.a.receive(first);
   TxPlan second;
   ASSERT_TRUE(pair_.b.engine().plan_response(pair_.b.qp, kTimeZero, second));
-  pair_.b.engine().refuse_response(pair_.b.qp, second, kTimeZero);  // the region is gone
+  pair_.b.engine().refuse_response(pair_.b.qp, second, transport::Refusal::kRemoteAccess,
+                                   kTimeZero);  // the region is gone
   const RcPacket nak = answer();
   EXPECT_EQ(nak.bth.opcode, BthOpcode::kAcknowledge);
   EXPECT_EQ(nak.bth.psn, 101U);

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pcie/dma.h"
+
+#include <array>
+#include <cstdio>
+#include <string>
+
+#include "base/error.h"
+
+namespace rnic::pcie {
+
+const char* dma_error_name(DmaError error) {
+  static constexpr const char* kNames[] = {"unsupported request", "completer abort",
+                                           "completion time-out", "poisoned data"};
+  return kNames[static_cast<std::size_t>(error)];
+}
+
+void DmaClient::dma_failed(const DmaFault& fault) {
+  std::array<char, 20> address{};
+  std::snprintf(address.data(), address.size(), "0x%llx",
+                static_cast<unsigned long long>(fault.address));
+  throw SimulationError(std::string("fatal device error: DMA ") +
+                        (fault.is_read ? "read" : "write") + " of " +
+                        tlm_ext::purpose_name(fault.purpose) + " at bus address " + address.data() +
+                        " failed: " + dma_error_name(fault.error));
+}
+
+}  // namespace rnic::pcie
