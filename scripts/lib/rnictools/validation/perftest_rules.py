@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bindings of perftest tables: one queue pair, latency or bandwidth over message sizes."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Sequence
+
+from .binding import Bound, Rule, Unbound, single
+from .dataset import Point
+
+_OPS = {"WRITE": "write", "READ": "read", "SEND": "send", "FETCH_ADD": "atomic_fadd",
+        "CAS": "atomic_cas", "SEND(UD)": "send"}
+#: Enough for a steady state, few enough for a validation of minutes.
+_LATENCY_MESSAGES = 100
+_BANDWIDTH_BYTES = 64 << 20
+_BANDWIDTH_MESSAGES = (200, 4000)
+
+
+@dataclasses.dataclass(frozen=True)
+class Setup:
+    """The system a table was measured on."""
+
+    presets: Sequence[str]
+    settings: dict[str, Any]
+
+
+def perftest(point: Point, setup: Setup) -> Bound:
+    """One row of a perftest table."""
+    op = _OPS.get(point.op)
+    if op is None:
+        return Unbound(f"{point.op} is not an operation of this program")
+    size = 8 if op.startswith("atomic") else point.size
+    if size is None:
+        return Unbound("the source gives no message size")
+    settings = {**setup.settings, "workload.op": op, "workload.msg_size": size}
+    if point.op == "SEND(UD)":
+        settings["transport.type"] = "ud"
+    if point.metric.startswith("lat_"):
+        settings |= {"workload.pattern": "latency", "workload.iterations": _LATENCY_MESSAGES,
+                     "sim.warmup": 20}
+    else:
+        settings |= bandwidth_settings(size)
+    return single(point, setup.presets, settings)
+
+
+def bandwidth_settings(size: int) -> dict[str, Any]:
+    """perftest's *_bw: 128 in flight, a completion asked for every 100."""
+    least, most = _BANDWIDTH_MESSAGES
+    return {"workload.pattern": "bandwidth", "workload.depth": 128, "workload.signal_every": 100,
+            "workload.inline_max": 0, "sim.warmup": 128,
+            "workload.iterations": max(least, min(most, _BANDWIDTH_BYTES // max(size, 1)))}
+
+
+def _fixed(presets: Sequence[str], **settings: Any) -> Rule:
+    setup = Setup(presets, {key.replace("__", "."): value for key, value in settings.items()})
+    return lambda point: perftest(point, setup)
+
+
+def _switched(presets: Sequence[str], **settings: Any) -> Rule:
+    return _fixed(presets, fabric__topology="single_switch", **settings)
+
+
+def _cx4edr(point: Point) -> Bound:
+    mtu = point.mtu or "4096"
+    return perftest(point, Setup(("connectx4", "edr100", "broadwell"), {"transport.mtu": mtu}))
+
+
+def _loopback_or_switch(point: Point) -> Bound:
+    """ROCE100K8S: a NIC to itself, or two nodes."""
+    if "loopback" in point.setup:
+        return Unbound("loopback inside one NIC is not modelled")
+    return perftest(point, Setup(("connectx5", "eth100", "skylake"), {
+        "transport.protocol": "rocev2", "transport.mtu": 1024,
+        "fabric.topology": "single_switch"}))
+
+
+def _ipoib(point: Point) -> Bound:
+    if point.op.startswith("TCP"):
+        return Unbound("the kernel's TCP over IPoIB is not modelled")
+    return perftest(point, Setup(("connectx3", "fdr56", "sandy_bridge"), {
+        "transport.mtu": 2048, "fabric.topology": "single_switch"}))
+
+
+RULES: dict[str, Rule] = {
+    "CX3QDR": _switched(("connectx3", "qdr40", "sandy_bridge"), transport__mtu=2048),
+    "CX3FDR": _ipoib,
+    "CX3ROCE40": _switched(("connectx3", "eth40", "sandy_bridge"), transport__protocol="rocev2",
+                           transport__mtu=1024),
+    "CX4EDR": _cx4edr,
+    "CX5X8": _fixed(("connectx5", "eth100", "ryzen", "gen3_x8"), transport__protocol="rocev2"),
+    "CX5EDRGPU": lambda point: Unbound("buffers are in GPU memory behind a PCIe switch, which is not modelled"),
+    "ROCE100GPU": lambda point: Unbound("buffers are in GPU memory, model of the NIC not stated")
+        if point.metric.startswith("lat") else perftest(point, Setup(
+            ("connectx5", "eth100", "skylake"),
+            {"transport.protocol": "rocev2", "transport.mtu": 1024})),
+    "ROCE100A100": _fixed(("connectx6", "eth100", "epyc"), transport__protocol="rocev2",
+                          transport__mtu=1024),
+    "ROCE100K8S": _loopback_or_switch,
+    "CX6HDR": _switched(("connectx6", "hdr200", "epyc_vm"), transport__mtu=4096),
+    "CX6LOOP": lambda point: Unbound("loopback inside one NIC is not modelled"),
+    "CX7NDR": _fixed(("connectx7", "ndr400", "sapphire_rapids"), transport__mtu=4096),
+    "BRCM400": lambda point: Unbound("no preset: nothing else is public about this NIC"),
+    "IRDMA10": _fixed(("e810", "eth10", "skylake"), transport__protocol="rocev2",
+                      transport__mtu=1024),
+    "BNXT10": _fixed(("generic", "eth10", "skylake"), transport__protocol="rocev2"),
+}
