@@ -42,7 +42,9 @@ struct NicConfig {
   StageConfig packetizer;
   StageConfig rx_parse;
   StageConfig responder;
+  StageConfig atomic;  ///< issue of atomic operations
   StageConfig completion;
+  std::uint32_t atomic_buckets;  ///< locks that atomic operations hash to
   std::uint32_t tx_slots;        ///< packets between scheduler and wire
   std::uint64_t rx_buffer;       ///< bytes, for each VL or priority
   std::uint32_t context_misses;  ///< concurrent context (QPC/MPT/MTT) fetches

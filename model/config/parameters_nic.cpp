@@ -134,6 +134,26 @@ void add_stages(ParameterTable& table) {
                                 "iWARP: TCP, MPA and DDP of one received segment");
 }
 
+void add_atomics(ParameterTable& table) {
+  table.count("nic.atomic.latency", RNIC_FIELD(nic.atomic.latency), "10")
+      .range(0, 100000)
+      .in("cycles")
+      .assumed("as the other stages; the read and write of host memory come on top")
+      .means("atomic unit: from request to its read of host memory");
+  table.count("nic.atomic.interval", RNIC_FIELD(nic.atomic.interval), "10")
+      .range(0, 100000)
+      .in("cycles")
+      .measured("rlibv2 (wxdwfc) on 100 Gb/s adapters: 48 M/s over many addresses at most")
+      .means("atomic unit: from one start to the next");
+  table.count("nic.atomic_buckets", RNIC_FIELD(nic.atomic_buckets), "512")
+      .range(1, 1 << 20)
+      .in("locks")
+      .measured("Connect-IB tells addresses apart by their low 12 bits (Kalia, USENIX ATC 2016)")
+      .means(
+          "8-byte words that atomics of the responder can be under way on at a time; word "
+          "addresses that are equal modulo this wait for each other");
+}
+
 }  // namespace
 
 void add_nic_parameters(ParameterTable& table) {
@@ -153,6 +173,7 @@ void add_nic_parameters(ParameterTable& table) {
       .assumed("20 us of line rate at 100 Gb/s: rides out PCIe back-pressure, allows PFC headroom")
       .means("receive buffer of each virtual lane or priority");
   add_stages(table);
+  add_atomics(table);
 }
 
 }  // namespace rnic::config

@@ -52,7 +52,9 @@ void add_messages(ParameterTable& table) {
                    {"write_imm", Op::kWriteImm},
                    {"read", Op::kRead},
                    {"send", Op::kSend},
-                   {"send_imm", Op::kSendImm}})
+                   {"send_imm", Op::kSendImm},
+                   {"atomic_cas", Op::kAtomicCas},
+                   {"atomic_fadd", Op::kAtomicFadd}})
       .assumed(kFreeChoice)
       .means("operation that every message is");
   table
@@ -60,10 +62,11 @@ void add_messages(ParameterTable& table) {
                        {{"latency", Pattern::kLatency}, {"bandwidth", Pattern::kBandwidth}})
       .assumed(kFreeChoice)
       .means("latency: one message at a time, as perftest's *_lat; bandwidth: depth in flight");
-  table.bytes("workload.msg_size", RNIC_FIELD(workload.msg_size), "64B")
+  table.bytes("workload.msg_size", RNIC_FIELD(workload.msg_size), "auto")
       .range(0, 1U << 30)
+      .or_auto()
       .assumed("free choice of the user; verbs allow up to 2 GiB")
-      .means("payload of a message");
+      .means("payload of a message; auto: 64 B, atomics 8 B");
   table.count("workload.iterations", RNIC_FIELD(workload.iterations), "1000")
       .range(1, 1e12)
       .in("messages")

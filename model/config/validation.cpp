@@ -14,6 +14,8 @@ constexpr std::uint32_t kMaxPathMtu = 4096;
 constexpr std::uint32_t kMinEthernetMtu = 576;  // RFC 791: every IPv4 host takes this much
 constexpr std::uint32_t kMaxHeaders = 128;      // longest packet headers and trailers, any protocol
 
+constexpr std::uint64_t kAtomicBytes = 8;
+
 bool is_power_of_two(std::uint64_t n) { return n != 0 && (n & (n - 1)) == 0; }
 
 bool is_roce(Protocol protocol) {
@@ -145,6 +147,10 @@ void check_workload(const Config& config) {
   if (workload.mr_size != 0) {
     at_most("workload.msg_size", workload.msg_size, "workload.mr_size", workload.mr_size);
   }
+  if (is_atomic(workload.op) && workload.msg_size != kAtomicBytes) {
+    throw ConfigError(equals("workload.msg_size", workload.msg_size) +
+                      " does not suit an atomic workload.op: atomics work on 8 B");
+  }
   if (workload.bidirectional && workload.pattern == Pattern::kLatency) {
     throw ConfigError("workload.bidirectional=true needs workload.pattern=bandwidth");
   }
@@ -174,6 +180,7 @@ std::string automatic_text(std::string_view key, const Config& config) {
   if (key == "link.flow_control") {
     return protocol == Protocol::kIb ? "credit" : is_roce(protocol) ? "pfc" : "none";
   }
+  if (key == "workload.msg_size") return is_atomic(workload.op) ? "8B" : "64B";
   if (key == "nic.wqe_cache") return std::to_string(2 * config.nic.wqe_prefetch);
   if (key == "workload.inline_max") return std::to_string(latency ? config.nic.max_inline : 0);
   if (key == "workload.signal_every") {

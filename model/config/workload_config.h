@@ -6,6 +6,16 @@
 namespace rnic::config {
 
 enum class Op { kWrite, kWriteImm, kRead, kSend, kSendImm, kAtomicCas, kAtomicFadd };
+/// The requester waits for data (READ) or a value (atomics), so max_rd_atomic limits it.
+constexpr bool returns_data(Op op) {
+  return op == Op::kRead || op == Op::kAtomicCas || op == Op::kAtomicFadd;
+}
+constexpr bool is_atomic(Op op) { return op == Op::kAtomicCas || op == Op::kAtomicFadd; }
+/// Takes a RECV of the peer.
+constexpr bool takes_recv(Op op) {
+  return op == Op::kSend || op == Op::kSendImm || op == Op::kWriteImm;
+}
+
 enum class Pattern { kLatency, kBandwidth };
 enum class Traffic { kPair, kIncast, kAllToAll, kPermutation, kRing };
 enum class Access { kSequential, kRandom, kZipf };

@@ -97,6 +97,23 @@ class RecvQueueIf : public virtual sc_core::sc_interface {
   virtual void flush(QpContext& qp, Time t) = 0;
 };
 
+/// AtomicUnit: read-modify-write of host memory.
+class AtomicIf : public virtual sc_core::sc_interface {
+ public:
+  /// Executes the compare-and-swap or fetch-and-add `plan` (opcode, swap_or_add, compare) on the 8
+  /// bytes at bus address `address`; operations of one address in the order of their calls.
+  virtual void execute(QpContext& qp, const transport::RxPlan& plan, stats::MessageTrace* trace,
+                       std::uint64_t address, Time t) = 0;
+};
+
+/// Responder, as seen by the atomic unit.
+class AtomicClient : public virtual sc_core::sc_interface {
+ public:
+  /// The operation is over; `plan.original` holds the value before it.
+  virtual void atomic_done(QpContext& qp, const transport::RxPlan& plan, stats::MessageTrace* trace,
+                           Time t) = 0;
+};
+
 /// CompletionUnit: retires send work in order.
 class CompletionIf : public virtual sc_core::sc_interface {
  public:

@@ -44,6 +44,7 @@ struct RxJob : public Waiter {
   Time left_device{0};      ///< last payload byte on the way to memory
   Time arrived{0};
   std::array<protocol::Sge, protocol::kMaxSge> pieces;
+  std::array<std::uint8_t, 8> atomic_bytes{};  ///< answer of an atomic, as memory holds it
 
   void resume(Time now) override;
 };

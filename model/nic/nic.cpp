@@ -40,6 +40,7 @@ Nic::Nic(const sc_core::sc_module_name& name, const config::Config& config,
       rx_pipeline("rx_pipeline", config.nic, *transport_, *encapsulation_, queue_pairs, frames,
                   engine(config, config.nic.tcp_rx)),
       responder("responder", config.nic, *transport_, moves_bytes(config)),
+      atomic("atomic", config.nic),
       rq("rq", config.nic),
       completion("completion", config.nic),
       cq("cq"),
@@ -80,8 +81,12 @@ Nic::Nic(const sc_core::sc_module_name& name, const config::Config& config,
   responder.recv_queues.bind(rq.recv_queues);
   responder.completion_queues.bind(cq.completion_queues);
   responder.completion.bind(completion.completion);
+  responder.atomics.bind(atomic.atomics);
+  responder.scheduler.bind(scheduler.scheduler);
   responder.dma.bind(dma);
   responder.port.bind(port.port);
+  atomic.dma.bind(dma);
+  atomic.client.bind(responder.atomic_client);
   rq.dma.bind(dma);
   rq.completion_queues.bind(cq.completion_queues);
   // Completions, timers, commands.
@@ -112,6 +117,7 @@ void Nic::reset_statistics(Time now) {
   packetizer.stats().reset(now);
   rx_pipeline.stats().reset(now);
   responder.stats().reset(now);
+  atomic.reset_statistics(now);
   completion.stats().reset(now);
   dma.reset_statistics(now);
   port.link.reset_statistics(now);

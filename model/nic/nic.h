@@ -5,6 +5,7 @@
 #include <systemc>
 
 #include "link/link_port.h"
+#include "nic/atomic_unit.h"
 #include "nic/command_unit.h"
 #include "nic/completion_unit.h"
 #include "nic/cq_unit.h"
@@ -74,6 +75,7 @@ class Nic : public sc_core::sc_module {
   Port port;
   RxPipeline rx_pipeline;
   Responder responder;
+  AtomicUnit atomic;
   RqUnit rq;
   CompletionUnit completion;
   CqUnit cq;

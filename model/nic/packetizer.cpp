@@ -31,7 +31,7 @@ void Packetizer::packetize(TxJob* job, Time t) {
   if (frame.frame_class == protocol::FrameClass::kData) ++data_packets_;
   jobs_.give(job);
   port->send(&frame, done);
-  if (qp.failed && !transport_.response_due(qp)) completion->fail(qp, done);
+  if (qp.failed && !transport_.response_owed(qp)) completion->fail(qp, done);
 }
 
 }  // namespace rnic::nic

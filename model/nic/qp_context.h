@@ -56,6 +56,10 @@ struct QpContext : transport::QueuePair {
   RxJob* rx_head = nullptr;
   RxJob* rx_tail = nullptr;
 
+  // Atomics under way, and the frame that must not be executed before they are over.
+  std::uint32_t atomics_under_way = 0;
+  RxJob* behind_atomics = nullptr;
+
   // Stage instants of the latest doorbell and pick, for messages whose WQE is decoded later.
   Time doorbell_at{0};
   Time picked_at{0};

@@ -2,9 +2,34 @@
 #include "nic/responder.h"
 
 #include "base/sc_time.h"
+#include "protocol/atomic.h"
 #include "protocol/mpt.h"
 
 namespace rnic::nic {
+namespace {
+
+using protocol::kAtomicBytes;
+
+/// Lets a frame's data be placed behind what the requester's own READ or atomic asked for.
+bool is_response(const transport::RxPlan& plan) {
+  using Action = transport::RxPlan::Action;
+  return plan.action == Action::kReadResponse || plan.action == Action::kAtomicResponse;
+}
+
+/// Access right of a region that a request needs.
+protocol::AccessFlags right_of(const transport::RxPlan& plan) {
+  using Action = transport::RxPlan::Action;
+  switch (plan.action) {
+    case Action::kReadRequest:
+      return protocol::kAccessRemoteRead;
+    case Action::kAtomicRequest:
+      return protocol::kAccessRemoteAtomic;
+    default:
+      return protocol::kAccessRemoteWrite;
+  }
+}
+
+}  // namespace
 
 using protocol::WcStatus;
 using stats::Stage;
@@ -19,6 +44,7 @@ Responder::Responder(const sc_core::sc_module_name& name, const config::NicConfi
       move_bytes_(move_bytes),
       stage_(this->name(), config.responder, Clock(config.clock_hz)) {
   responder.bind(*this);
+  atomic_client.bind(*this);
 }
 
 bool Responder::access_granted(const RxJob& job) {
@@ -41,6 +67,16 @@ void Responder::execute(RxJob* job, Time t) {
   job->writes_pending = 0;
   job->finished = false;
   job->recv_taken = false;
+  // Atomics overlap each other, but what follows them is executed after them.
+  const bool waits = job->plan.action == Action::kWrite || job->plan.action == Action::kSend;
+  if (job->qp->atomics_under_way > 0 && waits) {
+    job->qp->behind_atomics = job;
+    return;
+  }
+  begin(job, t);
+}
+
+void Responder::begin(RxJob* job, Time t) {
   if (!access_granted(*job)) {
     refuse(job, Refusal::kInvalidRequest, t);
     return;
@@ -50,8 +86,8 @@ void Responder::execute(RxJob* job, Time t) {
       plan.action == Action::kSend || (plan.action == Action::kWrite && plan.has_imm && plan.last);
   if (needs_recv) {
     need_recv(job, t, false);
-  } else if (plan.action == Action::kReadResponse) {
-    place_read_response(job, t);
+  } else if (is_response(plan)) {
+    place_response(job, t);
   } else {
     check_remote(job, t);
   }
@@ -90,26 +126,39 @@ void Responder::place_in_recv(RxJob* job, Time t) {
   next_piece(job, t);
 }
 
-void Responder::place_read_response(RxJob* job, Time t) {
+/// The work it belongs to is gone: it failed meanwhile.
+void Responder::abandon(RxJob* job, Time t) {
+  job->finished = true;
+  port->release(*job->frame, t);
+  pipeline->executed(job, t);
+  pipeline->retire(job);
+}
+
+void Responder::place_response(RxJob* job, Time t) {
   const RxPlan& plan = job->plan;
   const transport::SendEntry* entry = job->qp->entry(plan.entry_number);
-  if (entry == nullptr) {  // failed meanwhile
-    job->finished = true;
-    port->release(*job->frame, t);
-    pipeline->executed(job, t);
-    pipeline->retire(job);
+  if (entry == nullptr) {
+    abandon(job, t);
     return;
   }
-  job->piece_count = transport::slice_sges(entry->wqe.sge.data(), entry->wqe.sge_count,
-                                           plan.message_offset, plan.length, job->pieces);
+  const bool atomic = plan.action == Action::kAtomicResponse;
+  if (atomic) protocol::store_operand(job->atomic_bytes.data(), plan.original);
+  job->piece_count =
+      transport::slice_sges(entry->wqe.sge.data(), entry->wqe.sge_count, plan.message_offset,
+                            atomic ? kAtomicBytes : plan.length, job->pieces);
   next_piece(job, t);
 }
 
 void Responder::check_remote(RxJob* job, Time t) {
   const RxPlan& plan = job->plan;
-  const bool read = plan.action == Action::kReadRequest;
+  const bool atomic = plan.action == Action::kAtomicRequest;
+  if (atomic && plan.address % kAtomicBytes != 0) {
+    refuse(job, Refusal::kInvalidRequest, t);
+    return;
+  }
   // The whole message is checked at its first packet; a message of no bytes needs no key.
-  if (plan.message_length == 0) {
+  const std::uint32_t message_length = atomic ? kAtomicBytes : plan.message_length;
+  if (message_length == 0) {
     placed(job, t);
     return;
   }
@@ -117,11 +166,11 @@ void Responder::check_remote(RxJob* job, Time t) {
   request.key = plan.rkey;
   request.pd = job->qp->pd;
   request.qpn = job->qp->qpn;
-  request.needed_access = read ? protocol::kAccessRemoteRead : protocol::kAccessRemoteWrite;
+  request.needed_access = right_of(plan);
   request.address = plan.address;
-  request.length = read ? 0 : plan.length;
+  request.length = plan.action == Action::kReadRequest ? 0 : atomic ? kAtomicBytes : plan.length;
   request.check_address = plan.address;
-  request.check_length = plan.first ? plan.message_length : plan.length;
+  request.check_length = plan.first ? message_length : plan.length;
   request.client = this;
   request.owner = job;
   job->piece_count = 1;
@@ -149,11 +198,14 @@ void Responder::next_piece(RxJob* job, Time t) {
 void Responder::translated(Translation& request, Time t) {
   auto* job = static_cast<RxJob*>(request.owner);
   if (job->frame->trace != nullptr) {
-    job->frame->trace->mark(job->plan.action == Action::kReadResponse ? Stage::kLocalTranslation
-                                                                      : Stage::kRemoteTranslation,
-                            t);
+    job->frame->trace->mark(
+        is_response(job->plan) ? Stage::kLocalTranslation : Stage::kRemoteTranslation, t);
   }
   if (request.result == protocol::AccessResult::kOk) {
+    if (job->plan.action == Action::kAtomicRequest) {
+      start_atomic(job, t);
+      return;
+    }
     write_segments(job, t);
     if (++job->piece < job->piece_count) {
       next_piece(job, t);
@@ -167,6 +219,7 @@ void Responder::translated(Translation& request, Time t) {
       fail_recv(job, WcStatus::kLocalProtectionError, Refusal::kOperational, t);
       return;
     case Action::kReadResponse:
+    case Action::kAtomicResponse:
       if (transport::SendEntry* entry = job->qp->entry(job->plan.entry_number)) {
         entry->status = WcStatus::kLocalProtectionError;
         entry->finished = true;
@@ -181,8 +234,10 @@ void Responder::translated(Translation& request, Time t) {
 }
 
 void Responder::write_segments(RxJob* job, Time t) {
-  const std::uint8_t* bytes =
-      move_bytes_ && job->frame->has_payload_data ? job->frame->payload.data() : nullptr;
+  const std::uint8_t* bytes = job->plan.action == Action::kAtomicResponse ? job->atomic_bytes.data()
+                              : move_bytes_ && job->frame->has_payload_data
+                                  ? job->frame->payload.data()
+                                  : nullptr;
   const Translation& where = job->translation;
   for (std::uint32_t i = 0; i < where.segment_count; ++i) {
     const BusSegment& segment = where.segments[i];
@@ -194,6 +249,30 @@ void Responder::write_segments(RxJob* job, Time t) {
   }
 }
 
+/// Later atomics of the queue pair may overlap this one; its answer keeps its place in the order.
+void Responder::start_atomic(RxJob* job, Time t) {
+  QpContext& qp = *job->qp;
+  job->plan.deferred = true;
+  transport_.accept(qp, job->plan, t, job->frame->trace);
+  ++qp.atomics_under_way;
+  atomics->execute(qp, job->plan, job->frame->trace, job->translation.segments[0].address, t);
+  finish(job, t);
+}
+
+void Responder::atomic_done(QpContext& qp, const RxPlan& plan, stats::MessageTrace* trace, Time t) {
+  if (trace != nullptr) trace->mark(Stage::kResponderRead, t);
+  transport_.answer_atomic(qp, plan, t);
+  scheduler->activate(qp, t);
+  if (--qp.atomics_under_way > 0 || qp.behind_atomics == nullptr) return;
+  RxJob* job = qp.behind_atomics;
+  qp.behind_atomics = nullptr;
+  if (qp.can_receive()) {
+    begin(job, t);
+  } else {
+    abandon(job, t);
+  }
+}
+
 void Responder::placed(RxJob* job, Time t) {
   QpContext& qp = *job->qp;
   const RxPlan& plan = job->plan;
@@ -201,7 +280,7 @@ void Responder::placed(RxJob* job, Time t) {
     stats::DeliveryMeter* meter = instruments_->meter_of(qp.qpn);
     if (meter != nullptr) meter->deliver(job->placed, t);
   }
-  if (plan.action == Action::kReadResponse) {
+  if (is_response(plan)) {
     if (transport::SendEntry* entry = qp.entry(plan.entry_number); entry != nullptr && plan.last) {
       entry->finished = true;
       entry->placing = false;
@@ -264,7 +343,7 @@ void Responder::dma_failed(const pcie::DmaFault& fault) {
   // trusted any more.
   auto* job = reinterpret_cast<RxJob*>(fault.token);
   QpContext& qp = *job->qp;
-  if (job->plan.action == Action::kReadResponse) {
+  if (is_response(job->plan)) {
     if (transport::SendEntry* entry = qp.entry(job->plan.entry_number)) {
       entry->status = WcStatus::kLocalProtectionError;
       entry->finished = true;
@@ -281,7 +360,7 @@ void Responder::dma_done(std::uint64_t token) {
   --job->writes_pending;
   if (job->writes_pending > 0 || !job->finished) return;
   if (stats::MessageTrace* trace = job->frame->trace; trace != nullptr) {
-    if (job->plan.action == Action::kReadResponse) {
+    if (is_response(job->plan)) {
       trace->mark_return(Stage::kPlacement, sim_now());
     } else {
       trace->mark_delivery(Stage::kPlacement, sim_now());

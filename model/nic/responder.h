@@ -15,15 +15,19 @@ namespace rnic::nic {
 /// refused as the transport's rules say; the connection's order is kept by the receive pipeline.
 class Responder : public sc_core::sc_module,
                   public ResponderIf,
+                  public AtomicClient,
                   public TranslationClient,
                   public pcie::DmaClient {
  public:
   sc_core::sc_export<ResponderIf> responder{"responder"};
+  sc_core::sc_export<AtomicClient> atomic_client{"atomic_client"};
   sc_core::sc_port<RxPipelineIf> pipeline{"pipeline"};
   sc_core::sc_port<TranslationIf> translation{"translation"};
   sc_core::sc_port<RecvQueueIf> recv_queues{"recv_queues"};
   sc_core::sc_port<CompletionQueueIf> completion_queues{"completion_queues"};
   sc_core::sc_port<CompletionIf> completion{"completion"};
+  sc_core::sc_port<AtomicIf> atomics{"atomics"};
+  sc_core::sc_port<SchedulerIf> scheduler{"scheduler"};
   sc_core::sc_port<pcie::DmaIf> dma{"dma"};
   sc_core::sc_port<PortIf> port{"port"};
 
@@ -34,6 +38,8 @@ class Responder : public sc_core::sc_module,
   void translated(Translation& request, Time t) override;
   void dma_done(std::uint64_t token) override;
   void dma_failed(const pcie::DmaFault& fault) override;
+  void atomic_done(QpContext& qp, const transport::RxPlan& plan, stats::MessageTrace* trace,
+                   Time t) override;
 
   /// Goes on with a job that waited for a RECV.
   void resume(RxJob* job, Time now);
@@ -43,9 +49,12 @@ class Responder : public sc_core::sc_module,
   void set_instruments(stats::Instruments* instruments) { instruments_ = instruments; }
 
  private:
+  void begin(RxJob* job, Time t);
   void need_recv(RxJob* job, Time t, bool again);
   void place_in_recv(RxJob* job, Time t);
-  void place_read_response(RxJob* job, Time t);
+  void abandon(RxJob* job, Time t);
+  void place_response(RxJob* job, Time t);
+  void start_atomic(RxJob* job, Time t);
   void check_remote(RxJob* job, Time t);
   void next_piece(RxJob* job, Time t);
   void write_segments(RxJob* job, Time t);

@@ -21,6 +21,7 @@ std::string_view stage_name(Stage stage) {
                                                                        "rx_parse",
                                                                        "rq_fetch",
                                                                        "remote_translation",
+                                                                       "atomic_lock",
                                                                        "responder_read",
                                                                        "response",
                                                                        "placement",

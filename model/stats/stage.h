@@ -31,7 +31,8 @@ enum class Stage : std::uint8_t {
   kRxParse,            ///< receive pipeline: parse, check, QP context (iWARP: TCP/MPA/DDP)
   kRqFetch,            ///< RECV WQE fetch
   kRemoteTranslation,  ///< rkey (or RECV lkey) -> MPT -> MTT at the responder
-  kResponderRead,      ///< READ / atomic: the responder reads its memory over PCIe
+  kAtomicLock,         ///< atomic: waiting for others of the same bucket
+  kResponderRead,      ///< READ: the responder reads its memory over PCIe; atomic: and writes it
   kResponse,           ///< response packets: packetize, wire, receive pipeline of the requester
   kPlacement,          ///< payload written to memory over PCIe
   kAck,                ///< acknowledgement: coalescing, wire, requester's receive pipeline

@@ -7,7 +7,7 @@ const char* purpose_name(Purpose purpose) {
   static constexpr const char* kNames[kPurposeCount] = {
       "doorbell", "blueflame", "doorbell_record", "wqe", "rq_wqe", "qpc",
       "mpt",      "mtt",       "payload",         "cqe", "eqe",    "msix",
-      "command"};
+      "command",  "atomic"};
   return kNames[static_cast<std::size_t>(purpose)];
 }
 

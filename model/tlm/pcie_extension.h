@@ -22,6 +22,7 @@ enum class Purpose : std::uint8_t {
   kEqe,
   kMsix,
   kCommand,
+  kAtomic,  ///< read and write of an atomic operation
   kCount
 };
 inline constexpr std::size_t kPurposeCount = static_cast<std::size_t>(Purpose::kCount);

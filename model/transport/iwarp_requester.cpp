@@ -198,6 +198,7 @@ void IwarpTransport::handle_atomic_response(QueuePair& qp, const Segment& in, Ti
     return;
   }
   c.tcp.accept(in.stream_bytes, now);
+  ++c.expected_msn[protocol::kDdpQueueAtomicResponse];
   plan.action = RxPlan::Action::kAtomicResponse;
   plan.entry_number = c.reads.front();
   plan.original = response.original;

@@ -234,6 +234,7 @@ void IwarpTransport::accept(QueuePair& qp, const RxPlan& plan, Time now,
       response.sink_stag = plan.sink_stag;
       response.sink_address = plan.sink_address;
       response.original = plan.original;
+      response.pending = plan.deferred;
       response.ready = now;
       response.trace = trace;
       qp.responses.push_back(response);
@@ -258,6 +259,17 @@ void IwarpTransport::accept(QueuePair& qp, const RxPlan& plan, Time now,
       break;
   }
   update_deadline(qp);
+}
+
+void IwarpTransport::answer_atomic(QueuePair& qp, const RxPlan& plan, Time now) {
+  for (std::size_t i = 0; i < qp.responses.size(); ++i) {
+    ResponseEntry& response = qp.responses[i];
+    if (!response.pending || response.sink_stag != plan.sink_stag) continue;  // the request's id
+    response.pending = false;
+    response.original = plan.original;
+    response.ready = now;
+    return;
+  }
 }
 
 /// Queues the terminate message for the segment that arrived last.

@@ -85,7 +85,9 @@ bool IwarpTransport::plan_segment(QueuePair& qp, Time now, TxPlan& plan) {
     c.cursor_offset = 0;
     ++c.cursor;
     if (message.ends_entry && qp.tx_number == message.entry_number) ++qp.tx_number;
-    if (message.opcode == RdmapOpcode::kReadResponse && !plan.retransmission) {
+    const bool answers = message.opcode == RdmapOpcode::kReadResponse ||
+                         message.opcode == RdmapOpcode::kAtomicResponse;
+    if (answers && !plan.retransmission) {
       --qp.reads_in_service;
     }
   }
@@ -142,7 +144,8 @@ bool IwarpTransport::response_due(const QueuePair& qp) const {
     return (message.is_response || c->tcp.retransmitting() || !qp.responses.empty()) &&
            c->tcp.can_send(segment_bytes(message, c->cursor_offset));
   }
-  return !qp.responses.empty() && c->tcp.can_send(first_segment_bytes(qp.responses.front()));
+  return !qp.responses.empty() && !qp.responses.front().pending &&
+         c->tcp.can_send(first_segment_bytes(qp.responses.front()));
 }
 
 bool IwarpTransport::plan_response(QueuePair& qp, Time now, TxPlan& plan) {
@@ -158,7 +161,7 @@ bool IwarpTransport::plan_response(QueuePair& qp, Time now, TxPlan& plan) {
   }
   if (!c.mid_message() && !qp.responses.empty() && qp.state != protocol::QpState::kRtr) {
     const ResponseEntry& response = qp.responses.front();
-    if (c.tcp.can_send(first_segment_bytes(response))) {
+    if (!response.pending && c.tcp.can_send(first_segment_bytes(response))) {
       append(c, response_message(response));
       qp.responses.pop_front();
     }

@@ -48,6 +48,7 @@ struct ResponseEntry {
   std::uint64_t sink_address = 0;
   std::uint64_t original = 0;  ///< atomic: value before the operation
   Time ready{0};               ///< not to be sent before
+  bool pending = false;        ///< atomic: not executed yet
   bool repeated = false;       ///< READ: answers a duplicate request, holds no responder resource
   stats::MessageTrace* trace = nullptr;
 };
@@ -61,6 +62,7 @@ struct ResponderResource {
   std::uint64_t address = 0;
   std::uint64_t original = 0;  ///< atomic: value before the operation
   bool atomic = false;
+  bool pending = false;  ///< atomic: not executed yet, `original` is still to come
 };
 
 /// The message a responder is in the middle of.

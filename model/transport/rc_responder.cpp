@@ -51,6 +51,7 @@ void remember(QueuePair& qp, const RxPlan& plan, bool atomic) {
   resource.address = plan.address;
   resource.original = plan.original;
   resource.atomic = atomic;
+  resource.pending = plan.deferred;
   qp.resources.push_back(resource);
 }
 
@@ -194,7 +195,7 @@ void RcTransport::handle_duplicate(QueuePair& qp, const Incoming& in, Time now, 
   const ResponderResource* resource = find_resource(qp, in.bth.psn);
   if (resource == nullptr || resource->atomic != (in.info.kind == OpcodeKind::kAtomic)) return;
   if (resource->atomic) {
-    repeat_atomic(qp, *resource, now);
+    if (!resource->pending) repeat_atomic(qp, *resource, now);  // else its answer is to come
     return;
   }
   // Re-read memory and answer again, from where the requester misses data (9.7.5.1.3).
@@ -238,6 +239,7 @@ void RcTransport::push_read_response(QueuePair& qp, const RxPlan& plan, Time now
   response.length = plan.message_length;
   response.original = plan.original;
   response.repeated = plan.duplicate;
+  response.pending = plan.deferred;
   response.ready = now;
   response.trace = trace;
   if (!plan.duplicate) ++qp.reads_in_service;
@@ -262,6 +264,24 @@ void RcTransport::accept(QueuePair& qp, const RxPlan& plan, Time now, stats::Mes
                                              : counters_.rx_send_requests);
   }
   if (plan.ack_request) push_ack(qp, plan.psn, now);
+}
+
+void RcTransport::answer_atomic(QueuePair& qp, const RxPlan& plan, Time now) {
+  for (std::size_t i = 0; i < qp.responses.size(); ++i) {
+    ResponseEntry& response = qp.responses[i];
+    if (!response.pending || response.psn != plan.psn) continue;
+    response.pending = false;
+    response.original = plan.original;
+    response.ready = now;
+    break;
+  }
+  for (std::size_t i = qp.resources.size(); i-- > 0;) {
+    ResponderResource& resource = qp.resources[i];
+    if (!resource.pending || resource.psn != plan.psn) continue;
+    resource.pending = false;
+    resource.original = plan.original;
+    return;
+  }
 }
 
 void RcTransport::push_ack(QueuePair& qp, std::uint32_t psn, Time now) {
@@ -355,7 +375,7 @@ void RcTransport::plan_read_response(QueuePair& qp, ResponseEntry& response, TxP
 }
 
 bool RcTransport::plan_response(QueuePair& qp, Time now, TxPlan& plan) {
-  if (qp.responses.empty()) return false;
+  if (!response_due(qp)) return false;
   using Kind = ResponseEntry::Kind;
   ResponseEntry& response = qp.responses.front();
   plan = TxPlan{};

@@ -27,11 +27,15 @@ class RcTransport : public Transport {
   void start_sending(QueuePair& qp) override;
   PlanStatus plan_request(QueuePair& qp, Time now, TxPlan& plan) override;
   bool plan_response(QueuePair& qp, Time now, TxPlan& plan) override;
-  bool response_due(const QueuePair& qp) const override { return !qp.responses.empty(); }
+  bool response_due(const QueuePair& qp) const override {
+    return !qp.responses.empty() && !qp.responses.front().pending;
+  }
+  bool response_owed(const QueuePair& qp) const override { return !qp.responses.empty(); }
   void build(const QueuePair& qp, const TxPlan& plan, protocol::Frame& frame) const override;
   std::uint32_t destination(const protocol::Frame& frame) override;
   void receive(QueuePair& qp, const protocol::Frame& frame, Time now, RxPlan& plan) override;
   void accept(QueuePair& qp, const RxPlan& plan, Time now, stats::MessageTrace* trace) override;
+  void answer_atomic(QueuePair& qp, const RxPlan& plan, Time now) override;
   void refuse(QueuePair& qp, const RxPlan& plan, Refusal why, Time now) override;
   void refuse_response(QueuePair& qp, const TxPlan& plan, Refusal why, Time now) override;
   bool timeout(QueuePair& qp, Time now) override;

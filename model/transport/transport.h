@@ -82,6 +82,7 @@ struct RxPlan {
   bool has_imm = false;
   bool solicited = false;
   bool ack_request = false;
+  bool deferred = false;   ///< atomic: accepted before it is executed; answer_atomic() follows
   bool duplicate = false;  ///< READ request seen before: answer again, count nothing
   std::uint8_t opcode = 0;
   std::uint32_t psn = 0;
@@ -126,6 +127,8 @@ class Transport {
   /// Plans the next response (acknowledgement, READ response); false when none is due.
   virtual bool plan_response(QueuePair& qp, Time now, TxPlan& plan) = 0;
   virtual bool response_due(const QueuePair& qp) const = 0;
+  /// A response is owed, due now or once an atomic is over.
+  virtual bool response_owed(const QueuePair& qp) const { return response_due(qp); }
 
   /// Writes the header bytes of a planned packet whose payload is in `frame` and sets its sizes.
   virtual void build(const QueuePair& qp, const TxPlan& plan, protocol::Frame& frame) const = 0;
@@ -138,6 +141,8 @@ class Transport {
   /// The NIC executed a request plan: count it, acknowledge when asked. READ requests queue their
   /// response.
   virtual void accept(QueuePair& qp, const RxPlan& plan, Time now, stats::MessageTrace* trace) = 0;
+  /// An atomic that was accepted as `deferred` is over; `plan.original` is its answer.
+  virtual void answer_atomic(QueuePair& qp, const RxPlan& plan, Time now) = 0;
   /// The NIC could not execute it.
   virtual void refuse(QueuePair& qp, const RxPlan& plan, Refusal why, Time now) = 0;
 

@@ -12,13 +12,8 @@ std::string text_of(const nlohmann::ordered_json& resolved, const char* key) {
   return found != resolved.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-/// Whether the requester waits for data, so that max_rd_atomic limits what is in flight.
-bool returns_data(config::Op op) {
-  return op == config::Op::kRead || op == config::Op::kAtomicCas || op == config::Op::kAtomicFadd;
-}
-
 const char* latency_meaning(config::Op op, config::Pattern pattern) {
-  if (pattern == config::Pattern::kLatency && !returns_data(op)) {
+  if (pattern == config::Pattern::kLatency && !config::returns_data(op)) {
     return "half the ping-pong round trip: from the start of posting to the peer's program seeing "
            "the message";
   }
@@ -41,7 +36,7 @@ Scenario scenario_of(const config::Config& config, const nlohmann::ordered_json&
   scenario.depth = scenario.latency_pattern ? 1 : workload.depth;
   scenario.threads = workload.threads;
   scenario.outstanding = scenario.latency_pattern ? 0 : workload.outstanding;
-  if (returns_data(workload.op)) {
+  if (config::returns_data(workload.op)) {
     scenario.read_window = std::min(config.transport.max_rd_atomic, config.nic.max_rd_atomic);
   }
   scenario.link_gbps = config.link.rate.to_gbps();

@@ -69,6 +69,8 @@ void collect_units(Node& node, Time start, Time now, Result& result) {
   add(nic.packetizer.stats());
   add(nic.rx_pipeline.stats());
   add(nic.responder.stats());
+  add(nic.atomic.stats());
+  add(nic.atomic.busiest_bucket(now));
   add(nic.completion.stats());
   add(node.host.root_complex.unit());
   const auto add_as = [&](const stats::UnitStats& unit, const std::string& name) {

@@ -58,9 +58,7 @@ void Endpoint::create() {
   host::verbs::Context& verbs = host.verbs;
   pd_ = verbs.alloc_pd();
   const std::uint32_t entries = std::max(1U, w.qps) * std::max(1U, w.depth) + 1;
-  const bool two_sided =
-      w.op == config::Op::kSend || w.op == config::Op::kSendImm || w.op == config::Op::kWriteImm;
-  if (w.bidirectional && two_sided) {
+  if (w.bidirectional && config::takes_recv(w.op)) {
     // One thread sends and receives: it spins on one queue for both.
     send_cq = recv_cq = verbs.create_cq(core, 2 * entries);
   } else {

@@ -87,10 +87,7 @@ std::uint64_t Flow::total_messages() const {
   return config_.sim.warmup + config_.workload.iterations;
 }
 
-bool Flow::two_sided() const {
-  const Op op = config_.workload.op;
-  return op == Op::kSend || op == Op::kSendImm || op == Op::kWriteImm;
-}
+bool Flow::two_sided() const { return config::takes_recv(config_.workload.op); }
 
 void Flow::prepare_sender(Sender& sender, Endpoint& local, Endpoint& remote, std::size_t result) {
   sender.local = &local;
@@ -101,6 +98,7 @@ void Flow::prepare_sender(Sender& sender, Endpoint& local, Endpoint& remote, std
   sender.total = total_messages();
   const std::uint32_t qps = config_.workload.qps;
   sender.qps.resize(qps);
+  sender.targets = AtomicTargets(qps);
   for (std::uint32_t i = 0; i < qps; ++i) {
     sender.qps[i].quota = sender.total / qps + (i < sender.total % qps ? 1 : 0);
     sender.qps[i].touched.resize(local.total_slots());
@@ -152,12 +150,12 @@ void Flow::set_up(Endpoint& self, Endpoint& peer, const protocol::AddressVector&
 }
 
 SendWr Flow::make_wr(Endpoint& local, Endpoint& remote, std::uint32_t qp, std::uint64_t slot,
-                     protocol::Sge& sge) const {
+                     protocol::Sge& sge) {
   const config::WorkloadConfig& w = config_.workload;
   const Endpoint::Buffer& mine = local.buffers[qp];
   const Endpoint::Buffer& theirs = remote.buffers[qp];
   const std::size_t region = static_cast<std::size_t>(slot / local.slots);
-  const bool read = w.op == Op::kRead;
+  const bool read = config::returns_data(w.op);
   SendWr wr;
   wr.opcode = wr_opcode(w.op);
   sge.address = local.slot_address(read ? mine.receive : mine.send, slot);
@@ -168,6 +166,11 @@ SendWr Flow::make_wr(Endpoint& local, Endpoint& remote, std::uint32_t qp, std::u
   wr.remote_addr = remote.slot_address(read ? theirs.send : theirs.receive, slot);
   wr.rkey = (read ? theirs.send_regions : theirs.receive_regions)[region].rkey;
   wr.imm_data = static_cast<std::uint32_t>(slot);
+  if (config::is_atomic(w.op)) {
+    const std::uint64_t found = senders_[&local == &client_ ? 0 : 1].targets.next(remote, qp, slot);
+    wr.compare_add = w.op == Op::kAtomicCas ? found : 1;
+    wr.swap = found + 1;
+  }
   if (!read && w.msg_size <= w.inline_max) wr.flags |= SendFlags::kInline;
   return wr;
 }
@@ -189,8 +192,8 @@ void Flow::client_program() {
   set_up(client_, server_, to_server_);
   if (config_.workload.pattern == config::Pattern::kBandwidth) {
     stream(senders_[0]);
-  } else if (config_.workload.op == Op::kRead) {
-    read_latency();
+  } else if (config::returns_data(config_.workload.op)) {
+    completion_latency();
   } else {
     play(client_player_, server_player_, false);
   }
@@ -201,7 +204,7 @@ void Flow::client_program() {
 void Flow::server_program() {
   set_up(server_, client_, to_client_);
   if (config_.workload.pattern == config::Pattern::kLatency) {
-    if (config_.workload.op != Op::kRead) play(server_player_, client_player_, true);
+    if (!config::returns_data(config_.workload.op)) play(server_player_, client_player_, true);
     return;
   }
   if (senders_.size() > 1) {
@@ -257,8 +260,9 @@ void Flow::hit(Player& me) {
   wr.flags |= SendFlags::kSignaled;
   stats::MessageTrace* trace = traces_.take();
   // A turn begins where the last one ended, so that pings and pongs fill the round trip.
-  trace->start(me.turn_started, config_.workload.op == Op::kRead ? stats::Journey::kToCompletion
-                                                                 : stats::Journey::kToPeer);
+  trace->start(me.turn_started, config::returns_data(config_.workload.op)
+                                    ? stats::Journey::kToCompletion
+                                    : stats::Journey::kToPeer);
   me.in_flight = trace;
   wr.trace = trace;
   host::verbs::Context& verbs = me.self->host.verbs;
@@ -330,12 +334,13 @@ void Flow::record_latency(Time latency, std::uint64_t index, Time now) {
   if (index < config_.sim.warmup) return;
   FlowMeasurement& result = measured_[0];
   result.latency.add(latency);
-  result.messages += config_.workload.op == Op::kRead ? 1 : 2;
-  result.bytes += config_.workload.msg_size * (config_.workload.op == Op::kRead ? 1 : 2);
+  const std::uint64_t messages = config::returns_data(config_.workload.op) ? 1 : 2;
+  result.messages += messages;
+  result.bytes += config_.workload.msg_size * messages;
   result.window_end = now;
 }
 
-void Flow::read_latency() {
+void Flow::completion_latency() {
   host::Core& core = client_.core;
   Player& me = client_player_;
   const std::uint64_t total = total_messages();
@@ -383,8 +388,8 @@ void Flow::stream(Sender& sender) {
 }
 
 void Flow::start_meter(Sender& sender) {
-  // READs deliver to the reader, everything else to the peer.
-  Endpoint& receiver = config_.workload.op == Op::kRead ? *sender.local : *sender.remote;
+  // READs and atomics deliver to the requester, everything else to the peer.
+  Endpoint& receiver = config::returns_data(config_.workload.op) ? *sender.local : *sender.remote;
   sender.meter.expect(config_.sim.warmup * config_.workload.msg_size,
                       [this] { measurement_.flow_warm(); });
   for (std::uint32_t qp = 0; qp < sender.qps.size(); ++qp) {
@@ -533,6 +538,10 @@ std::uint64_t Flow::verify() {
   std::uint64_t wrong = 0;
   for (Sender& sender : senders_) {
     if (sender.stopped) continue;  // not everything that was posted was carried out
+    if (config::is_atomic(config_.workload.op)) {
+      wrong += sender.targets.wrong_words(*sender.remote) * sizeof(std::uint64_t);
+      continue;
+    }
     Endpoint& from = read ? *sender.remote : *sender.local;
     Endpoint& to = read ? *sender.local : *sender.remote;
     for (std::size_t qp = 0; qp < sender.qps.size(); ++qp) {

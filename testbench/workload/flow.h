@@ -7,6 +7,7 @@
 
 #include "config/config.h"
 #include "workload/address_pattern.h"
+#include "workload/atomic_targets.h"
 #include "workload/endpoint.h"
 #include "workload/measurement.h"
 
@@ -40,6 +41,7 @@ class Flow : public sc_core::sc_module {
     };
     std::vector<PerQp> qps;
     std::vector<AddressPattern> patterns;
+    AtomicTargets targets;
     std::vector<host::verbs::SendWr> batch;  ///< scratch of post()
     std::vector<protocol::Sge> sges;
     std::uint64_t posted = 0;
@@ -80,7 +82,7 @@ class Flow : public sc_core::sc_module {
   void hit(Player& me);
   void await(Player& me, Player& other);
   void arm(Player& me);
-  void read_latency();
+  void completion_latency();
   void record_latency(Time latency, std::uint64_t index, Time now);
 
   // Bandwidth programs.
@@ -101,7 +103,7 @@ class Flow : public sc_core::sc_module {
   void post_receives(Endpoint& self, std::uint32_t qp, std::uint32_t count);
 
   host::verbs::SendWr make_wr(Endpoint& local, Endpoint& remote, std::uint32_t qp,
-                              std::uint64_t slot, protocol::Sge& sge) const;
+                              std::uint64_t slot, protocol::Sge& sge);
   void prepare_sender(Sender& sender, Endpoint& local, Endpoint& remote, std::size_t result);
   bool two_sided() const;
   std::uint64_t total_messages() const;

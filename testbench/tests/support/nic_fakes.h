@@ -232,6 +232,8 @@ struct FakeTransport : transport::Transport {
                transport::RxPlan& /*plan*/) override {}
   void accept(transport::QueuePair& /*qp*/, const transport::RxPlan& /*plan*/, Time /*now*/,
               stats::MessageTrace* /*trace*/) override {}
+  void answer_atomic(transport::QueuePair& /*qp*/, const transport::RxPlan& /*plan*/,
+                     Time /*now*/) override {}
   void refuse(transport::QueuePair& /*qp*/, const transport::RxPlan& /*plan*/,
               transport::Refusal /*why*/, Time /*now*/) override {}
   void refuse_response(transport::QueuePair& /*qp*/, const transport::TxPlan& /*plan*/,
