@@ -86,7 +86,8 @@ TEST(CliTest, BadValues) {
   expect_error("run --link.rate=fast", 2, "is not a number");
   expect_error("run --link.rate=nan", 2, "is not a number");
   expect_error("run --link.delay=5kg", 2, "unknown unit 'kg'");
-  expect_error("run --workload.op=atomic_cas", 2, "write|write_imm|read|send|send_imm");
+  expect_error("run --workload.op=bind", 2,
+               "write|write_imm|read|send|send_imm|atomic_cas|atomic_fadd");
   expect_error("run --sim.seed=\"$(printf 'a\\nb')\"", 2, "a?b");
   expect_error("run --transport.mtu=1500", 2, "transport.protocol=ib");
 }
