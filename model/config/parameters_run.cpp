@@ -54,9 +54,14 @@ void add_messages(ParameterTable& table) {
                    {"send", Op::kSend},
                    {"send_imm", Op::kSendImm},
                    {"atomic_cas", Op::kAtomicCas},
-                   {"atomic_fadd", Op::kAtomicFadd}})
+                   {"atomic_fadd", Op::kAtomicFadd},
+                   {"dma_read", Op::kDmaRead},
+                   {"dma_write", Op::kDmaWrite},
+                   {"dma_read_write", Op::kDmaReadWrite}})
       .assumed(kFreeChoice)
-      .means("operation that every message is");
+      .means(
+          "operation that every message is; dma_*: the device's DMA engine against host memory "
+          "alone, as pcie-bench, without verbs or a wire");
   table
       .choice<Pattern>("workload.pattern", RNIC_CHOICE(workload.pattern), "latency",
                        {{"latency", Pattern::kLatency}, {"bandwidth", Pattern::kBandwidth}})
@@ -154,6 +159,18 @@ void add_buffers(ParameterTable& table) {
       .means("order in which messages touch regions and offsets");
 }
 
+void add_dma(ParameterTable& table) {
+  table.bytes("workload.window", RNIC_FIELD(workload.window), "auto")
+      .range(1, 17179869184.0)
+      .or_auto()
+      .assumed("8 KiB as pcie-bench (SIGCOMM 2018), or one message if that is more")
+      .means("bytes of host memory that dma_* operations touch");
+  table.bytes("workload.offset", RNIC_FIELD(workload.offset), "0")
+      .range(0, 4095)
+      .assumed("pcie-bench's accesses start at a cache line")
+      .means("start of each dma_* access past its natural alignment");
+}
+
 }  // namespace
 
 void add_run_parameters(ParameterTable& table) {
@@ -162,6 +179,7 @@ void add_run_parameters(ParameterTable& table) {
   add_messages(table);
   add_queues(table);
   add_buffers(table);
+  add_dma(table);
 }
 
 }  // namespace rnic::config

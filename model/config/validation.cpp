@@ -126,8 +126,26 @@ void check_nic(const Config& config) {
   }
 }
 
+void check_dma_workload(const WorkloadConfig& workload) {
+  if (workload.msg_size == 0) {
+    throw ConfigError(
+        "workload.msg_size=0 leaves a dma_* operation nothing to do (valid: 1 B or "
+        "more)");
+  }
+  if (workload.msg_size + workload.offset > workload.window) {
+    throw ConfigError(
+        equals("workload.window", workload.window) + " is less than one access of " +
+        equals("workload.msg_size", workload.msg_size) +
+        (workload.offset == 0 ? "" : " at " + equals("workload.offset", workload.offset)));
+  }
+}
+
 void check_workload(const Config& config) {
   const WorkloadConfig& workload = config.workload;
+  if (is_dma(workload.op)) {
+    check_dma_workload(workload);
+    return;
+  }
   at_most("workload.signal_every", workload.signal_every, "workload.depth", workload.depth);
   at_most("workload.post_batch", workload.post_batch, "workload.depth", workload.depth);
   at_most("workload.inline_max", workload.inline_max, "nic.max_inline", config.nic.max_inline);
@@ -182,6 +200,10 @@ std::string automatic_text(std::string_view key, const Config& config) {
   }
   if (key == "workload.msg_size") return is_atomic(workload.op) ? "8B" : "64B";
   if (key == "nic.wqe_cache") return std::to_string(2 * config.nic.wqe_prefetch);
+  if (key == "workload.window") {
+    constexpr std::uint64_t kPcieBenchWindow = 8192;
+    return std::to_string(std::max(kPcieBenchWindow, workload.msg_size + workload.offset));
+  }
   if (key == "workload.inline_max") return std::to_string(latency ? config.nic.max_inline : 0);
   if (key == "workload.signal_every") {
     return std::to_string(

@@ -5,7 +5,24 @@
 
 namespace rnic::config {
 
-enum class Op { kWrite, kWriteImm, kRead, kSend, kSendImm, kAtomicCas, kAtomicFadd };
+enum class Op {
+  kWrite,
+  kWriteImm,
+  kRead,
+  kSend,
+  kSendImm,
+  kAtomicCas,
+  kAtomicFadd,
+  kDmaRead,  ///< the device's DMA engine alone, without verbs or a wire
+  kDmaWrite,
+  kDmaReadWrite
+};
+
+/// Whether PCIe and host memory are all that the operation uses.
+constexpr bool is_dma(Op op) {
+  return op == Op::kDmaRead || op == Op::kDmaWrite || op == Op::kDmaReadWrite;
+}
+
 /// The requester waits for data (READ) or a value (atomics), so max_rd_atomic limits it.
 constexpr bool returns_data(Op op) {
   return op == Op::kRead || op == Op::kAtomicCas || op == Op::kAtomicFadd;
@@ -37,6 +54,8 @@ struct WorkloadConfig {
   std::uint32_t mrs;
   std::uint64_t mr_size;  ///< 0: as large as the workload needs
   Access access;
+  std::uint64_t window;    ///< bytes that DMA operations touch
+  std::uint32_t offset;    ///< start of DMA accesses past their natural alignment
   std::uint32_t idle_qps;  ///< further connected QPs that stay silent
 };
 

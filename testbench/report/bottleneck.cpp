@@ -289,7 +289,9 @@ struct Window {
 
 Window narrowest_window(const Result& result) {
   const Scenario& scenario = result.scenario;
-  const std::uint64_t flows = std::max<std::uint64_t>(result.flows.size(), 1);
+  // DMA alone has one window, whatever its directions.
+  const std::uint64_t flows =
+      scenario.qps == 0 ? 1 : std::max<std::uint64_t>(result.flows.size(), 1);
   const std::uint64_t qps = flows * std::max(scenario.qps, 1U);
   Window window{qps * std::max(scenario.depth, 1U), "workload.depth", false};
   const std::uint64_t reads = qps * scenario.read_window;

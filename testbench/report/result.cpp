@@ -13,6 +13,13 @@ std::string text_of(const nlohmann::ordered_json& resolved, const char* key) {
 }
 
 const char* latency_meaning(config::Op op, config::Pattern pattern) {
+  if (op == config::Op::kDmaWrite) {
+    return "from the device's request to its bytes being visible in host memory";
+  }
+  if (op == config::Op::kDmaReadWrite && pattern == config::Pattern::kLatency) {
+    return "from the device's write, followed by a read of the same bytes, to their arrival";
+  }
+  if (config::is_dma(op)) return "from the device's request to its last byte (writes: visible)";
   if (pattern == config::Pattern::kLatency && !config::returns_data(op)) {
     return "half the ping-pong round trip: from the start of posting to the peer's program seeing "
            "the message";
@@ -26,14 +33,15 @@ Scenario scenario_of(const config::Config& config, const nlohmann::ordered_json&
   Scenario scenario;
   const config::WorkloadConfig& workload = config.workload;
   scenario.op = text_of(resolved, "workload.op");
-  scenario.protocol = text_of(resolved, "transport.protocol");
-  scenario.type = text_of(resolved, "transport.type");
   scenario.latency_pattern = workload.pattern == config::Pattern::kLatency;
   scenario.latency_meaning = latency_meaning(workload.op, workload.pattern);
   scenario.msg_size = workload.msg_size;
+  scenario.depth = scenario.latency_pattern ? 1 : workload.depth;
+  if (config::is_dma(workload.op)) return scenario;
+  scenario.protocol = text_of(resolved, "transport.protocol");
+  scenario.type = text_of(resolved, "transport.type");
   scenario.hosts = config.fabric.hosts;
   scenario.qps = workload.qps;
-  scenario.depth = scenario.latency_pattern ? 1 : workload.depth;
   scenario.threads = workload.threads;
   scenario.outstanding = scenario.latency_pattern ? 0 : workload.outstanding;
   if (config::returns_data(workload.op)) {

@@ -30,7 +30,7 @@ struct Scenario {
   std::string latency_meaning;  ///< "from ... to ..."
   std::uint64_t msg_size = 0;   ///< bytes
   std::uint32_t hosts = 0;
-  std::uint32_t qps = 0;          ///< of each flow
+  std::uint32_t qps = 0;          ///< of each flow; 0: DMA alone
   std::uint32_t depth = 0;        ///< messages in flight on a QP
   std::uint32_t threads = 1;      ///< of each flow, at each end
   std::uint32_t outstanding = 0;  ///< messages in flight of a thread; 0: only depth counts

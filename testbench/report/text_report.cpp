@@ -30,8 +30,11 @@ std::string title(const Result& result) {
       "rnicsim " + result.version + ": " + size(scenario.msg_size) + " " + scenario.op + ", " +
       (scenario.latency_pattern   ? "one at a time"
        : scenario.outstanding > 0 ? grouped(scenario.outstanding) + " in flight of each thread"
-                                  : grouped(scenario.depth) + " in flight on each QP") +
-      ", " + counted(scenario.qps, "QP");
+                                  : grouped(scenario.depth) + " in flight");
+  if (scenario.qps > 0) {
+    const bool per_qp = !scenario.latency_pattern && scenario.outstanding == 0;
+    text += std::string(per_qp ? " on each QP" : "") + ", " + counted(scenario.qps, "QP");
+  }
   if (scenario.threads > 1) text += ", " + counted(scenario.threads, "thread");
   if (!scenario.protocol.empty()) {
     text += ", " + scenario.protocol + " " + scenario.type + " at " + readable(scenario.link_gbps) +

@@ -24,25 +24,38 @@ FlowResult& flow_between(const FlowMeasurement& measured, std::vector<FlowResult
   return flow;
 }
 
+/// Adds what was measured to a flow and to the whole.
+void add_flow(const FlowMeasurement& measured, FlowResult& flow, Result& result) {
+  const double throughput = gbps(measured.bytes, measured.window());
+  const double rate = measured.window() > kTimeZero
+                          ? static_cast<double>(measured.messages) / to_us(measured.window())
+                          : 0;
+  flow.throughput_gbps += throughput;
+  flow.message_rate_mops += rate;
+  flow.latency.merge(measured.latency);
+  result.throughput_gbps += throughput;
+  result.message_rate_mops += rate;
+  result.latency.merge(measured.latency);
+}
+
 void collect_flows(System& system, Result& result) {
   const Measurement& m = system.measurement;
   Time start = kTimeNever;
   Time end = kTimeZero;
+  const auto add = [&](const FlowMeasurement& measured, FlowResult& flow) {
+    add_flow(measured, flow, result);
+    start = std::min(start, measured.window_start);
+    end = std::max(end, measured.window_end);
+  };
   for (const auto& flow : system.flows) {
     for (const FlowMeasurement& measured : flow->measured()) {
-      const double throughput = gbps(measured.bytes, measured.window());
-      const double rate = measured.window() > kTimeZero
-                              ? static_cast<double>(measured.messages) / to_us(measured.window())
-                              : 0;
-      FlowResult& sum = flow_between(measured, result.flows);
-      sum.throughput_gbps += throughput;
-      sum.message_rate_mops += rate;
-      sum.latency.merge(measured.latency);
-      result.throughput_gbps += throughput;
-      result.message_rate_mops += rate;
-      result.latency.merge(measured.latency);
-      start = std::min(start, measured.window_start);
-      end = std::max(end, measured.window_end);
+      add(measured, flow_between(measured, result.flows));
+    }
+  }
+  if (system.dma_stream) {
+    // Both directions join the same host and its device.
+    for (const FlowMeasurement& measured : system.dma_stream->measured()) {
+      add(measured, result.flows.emplace_back());
     }
   }
   result.window = std::max(kTimeZero, end - start);
@@ -51,6 +64,21 @@ void collect_flows(System& system, Result& result) {
     if (m.completions[status] == 0 && status != 0) continue;
     result.completions.emplace_back(
         protocol::wc_status_name(static_cast<protocol::WcStatus>(status)), m.completions[status]);
+  }
+}
+
+/// What lies between device and memory.
+void collect_host_side(host::Host& host, pcie::Link& pcie, const std::string& name, Time start,
+                       Time now, Result& result) {
+  result.units.push_back(unit_result(host.root_complex.unit(), start, now));
+  const auto direction = [&](pcie::Direction which, const char* suffix) {
+    result.units.push_back(unit_result(pcie.unit(which), start, now));
+    result.units.back().name = name + suffix;  // as the PCIe direction is reported
+  };
+  direction(pcie::Direction::kToHost, ".pcie.to_host");
+  direction(pcie::Direction::kToDevice, ".pcie.to_device");
+  if (const host::Iommu* iommu = host.root_complex.iommu()) {
+    result.caches.push_back({name + ".iotlb", iommu->hits(), iommu->misses()});
   }
 }
 
@@ -72,15 +100,13 @@ void collect_units(Node& node, Time start, Time now, Result& result) {
   add(nic.atomic.stats());
   add(nic.atomic.busiest_bucket(now));
   add(nic.completion.stats());
-  add(node.host.root_complex.unit());
   const auto add_as = [&](const stats::UnitStats& unit, const std::string& name) {
     result.units.push_back(unit_result(unit, start, now));
     result.units.back().name = name;  // as its link or PCIe direction is reported
   };
   const std::string host = node.name();
   add_as(nic.port.link.unit(), host + ".nic.port");
-  add_as(node.pcie.unit(pcie::Direction::kToHost), host + ".pcie.to_host");
-  add_as(node.pcie.unit(pcie::Direction::kToDevice), host + ".pcie.to_device");
+  collect_host_side(node.host, node.pcie, host, start, now, result);
   const auto cache = [&result](const std::string& name, std::uint64_t hits, std::uint64_t misses) {
     result.caches.push_back({name, hits, misses});
   };
@@ -93,17 +119,17 @@ void collect_units(Node& node, Time start, Time now, Result& result) {
   cache(prefix + "mtt_cache", mtt.hits(), mtt.misses());
 }
 
-void collect_pcie(Node& node, Result& result) {
+void collect_pcie(const std::string& node, const pcie::Link& link, Result& result) {
   PcieResult pcie;
-  pcie.name = std::string(node.name()) + ".pcie";
-  pcie.rate_gbps = node.pcie.rate().to_gbps();
-  const auto direction = [&node](pcie::Direction which, PcieDirectionResult& out) {
+  pcie.name = node + ".pcie";
+  pcie.rate_gbps = link.rate().to_gbps();
+  const auto direction = [&link](pcie::Direction which, PcieDirectionResult& out) {
     const auto convert = [](const pcie::TlpCounter& c) {
       return TlpResult{c.tlps, c.payload_bytes, c.wire_bytes};
     };
-    out.total = convert(node.pcie.total(which));
+    out.total = convert(link.total(which));
     for (std::size_t p = 0; p < tlm_ext::kPurposeCount; ++p) {
-      out.by_purpose[p] = convert(node.pcie.counter(which, static_cast<tlm_ext::Purpose>(p)));
+      out.by_purpose[p] = convert(link.counter(which, static_cast<tlm_ext::Purpose>(p)));
     }
   };
   direction(pcie::Direction::kToHost, pcie.to_host);
@@ -195,6 +221,16 @@ HostResult busiest_core(System& system, Node& node, Time start, Time now) {
   return host;
 }
 
+/// A DMA device has no queue pairs, no program and no port.
+void collect_dma_node(DmaNode& node, Time start, Time now, Result& result) {
+  const std::string name = node.name();
+  result.units.push_back(unit_result(node.dma.unit(), start, now));
+  collect_host_side(node.host, node.pcie, name, start, now, result);
+  collect_pcie(name, node.pcie, result);
+  result.counters.push_back({{"dma_faults", node.dma.faults() + node.host.root_complex.faults()}});
+  result.hosts.emplace_back();
+}
+
 }  // namespace
 
 Result collect(System& system, const config::LoadedConfig& loaded) {
@@ -208,7 +244,7 @@ Result collect(System& system, const config::LoadedConfig& loaded) {
   for (std::size_t i = 0; i < system.nodes.size(); ++i) {
     Node& node = *system.nodes[i];
     collect_units(node, start, now, result);
-    collect_pcie(node, result);
+    collect_pcie(node.name(), node.pcie, result);
     result.counters.push_back(counters_of(node));
     HostResult host = busiest_core(system, node, start, now);
     const auto& driver = node.host.verbs.stats();
@@ -220,6 +256,7 @@ Result collect(System& system, const config::LoadedConfig& loaded) {
     result.registration.time += registration.time;
     result.sim.data_packets += node.nic.packetizer.data_packets();
   }
+  if (system.dma_node) collect_dma_node(*system.dma_node, start, now, result);
   collect_links(system, now, result);
   result.sim.simulated = now;
   result.sim.model_events = ModelEvents::count();

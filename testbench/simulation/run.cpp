@@ -81,6 +81,7 @@ Result simulate(const config::LoadedConfig& loaded) {
     throw SimulationError(report.get_msg());  // an exception thrown inside a kernel process
   }
   for (const auto& flow : system.flows) system.measurement.corrupt_bytes += flow->verify();
+  if (system.dma_stream) system.measurement.corrupt_bytes += system.dma_stream->verify();
   if (system.measurement.corrupt_bytes > 0) {
     throw SimulationError(std::to_string(system.measurement.corrupt_bytes) +
                           " payload bytes arrived different from what was sent");

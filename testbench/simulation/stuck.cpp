@@ -21,6 +21,13 @@ std::string explain(const System& system) {
   const Measurement& m = system.measurement;
   std::string text = std::to_string(m.messages_done) + " of " + std::to_string(m.messages_total) +
                      " messages are done;";
+  if (system.dma_node) {
+    const pcie::DmaEngine& dma = system.dma_node->dma;
+    return text + " " + std::to_string(dma.outstanding()) + " DMA requests are under way, " +
+           std::to_string(dma.waiting()) + " wait for tags, " +
+           std::to_string(system.dma_node->host.root_complex.pending()) +
+           " are at the root complex";
+  }
   constexpr std::size_t kMostNodes = 4;
   for (std::size_t i = 0; i < system.nodes.size() && i < kMostNodes; ++i) {
     const nic::Nic& nic = system.nodes[i]->nic;

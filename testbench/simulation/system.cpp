@@ -63,8 +63,38 @@ void Node::reset_statistics(Time now) {
   nic.reset_statistics(now);
 }
 
+DmaNode::DmaNode(const sc_core::sc_module_name& name, const config::Config& config)
+    : sc_module(name),
+      host("host", config),
+      pcie("pcie", config.pcie),
+      dma("dma", config.pcie, nic::Clock(config.nic.clock_hz).cycles(config.nic.dma.latency),
+          nic::Clock(config.nic.clock_hz).cycles(config.nic.dma.interval)) {
+  dma.socket.bind(pcie.device_target);
+  pcie.host_initiator.bind(host.root_complex.dma_socket);
+  host.root_complex.mmio_socket.bind(pcie.host_target);
+}
+
+void DmaNode::reset_statistics(Time now) {
+  host.root_complex.reset_statistics(now);
+  pcie.reset_statistics(now);
+  dma.reset_statistics(now);
+}
+
 System::System(const config::Config& config)
     : config_(config), thread_configs_(thread_configs(config)) {
+  if (config::is_dma(config_.workload.op)) {
+    dma_node = std::make_unique<DmaNode>("host0", config_);
+    dma_stream = std::make_unique<DmaStream>("dma_stream", config_, dma_node->host, dma_node->dma,
+                                             measurement);
+  } else {
+    build_fabric();
+    build_flows();
+  }
+  measurement.on_warm = [this] { reset_statistics(); };
+  measurement.on_done = [] { sc_core::sc_stop(); };
+}
+
+void System::build_fabric() {
   for (std::uint32_t i = 0; i < config_.fabric.hosts; ++i) {
     nodes.push_back(
         std::make_unique<Node>(("host" + std::to_string(i)).c_str(), config_, i, frames));
@@ -75,9 +105,6 @@ System::System(const config::Config& config)
   } else {
     connect_back_to_back();
   }
-  build_flows();
-  measurement.on_warm = [this] { reset_statistics(); };
-  measurement.on_done = [] { sc_core::sc_stop(); };
 }
 
 System::~System() = default;
@@ -127,6 +154,7 @@ void System::build_flow(std::uint32_t client, std::uint32_t server, const config
 void System::reset_statistics() {
   window_start_ = sim_now();
   for (auto& node : nodes) node->reset_statistics(window_start_);
+  if (dma_node) dma_node->reset_statistics(window_start_);
   for (auto& endpoint : endpoints) endpoint->core.reset_statistics();
   for (auto& cable : cables) cable->reset_statistics();
   if (fabric_switch) fabric_switch->reset_statistics(window_start_);

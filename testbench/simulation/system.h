@@ -11,7 +11,9 @@
 #include "network/frame_checksums.h"
 #include "network/switch.h"
 #include "nic/nic.h"
+#include "pcie/dma_engine.h"
 #include "pcie/link.h"
+#include "workload/dma_stream.h"
 #include "workload/flow.h"
 
 namespace rnic::testbench {
@@ -27,6 +29,18 @@ class Node : public sc_core::sc_module {
   host::Host host;
   pcie::Link pcie;
   nic::Nic nic;
+};
+
+/// A host with a device that is nothing but a DMA engine, as a pcie-bench card.
+class DmaNode : public sc_core::sc_module {
+ public:
+  DmaNode(const sc_core::sc_module_name& name, const config::Config& config);
+
+  void reset_statistics(Time now);
+
+  host::Host host;
+  pcie::Link pcie;
+  pcie::DmaEngine dma;
 };
 
 /// The simulated system: nodes, fabric, and the programs that use it. Its parts are modules at the
@@ -49,6 +63,9 @@ class System {
   std::unique_ptr<network::Switch> fabric_switch;
   std::vector<std::unique_ptr<Endpoint>> endpoints;
   std::vector<std::unique_ptr<Flow>> flows;
+  /// Instead of nodes and flows when the workload is DMA alone.
+  std::unique_ptr<DmaNode> dma_node;
+  std::unique_ptr<DmaStream> dma_stream;
   Measurement measurement;
 
  private:
@@ -57,6 +74,7 @@ class System {
   void connect_through_switch();
   void build_flows();
   void build_flow(std::uint32_t client, std::uint32_t server, const config::Config& thread);
+  void build_fabric();
 
   const config::Config config_;
   std::vector<config::Config> thread_configs_;  ///< by thread of a flow

@@ -36,6 +36,10 @@ WrOpcode wr_opcode(Op op) {
       return WrOpcode::kAtomicCmpAndSwp;
     case Op::kAtomicFadd:
       return WrOpcode::kAtomicFetchAndAdd;
+    case Op::kDmaRead:
+    case Op::kDmaWrite:
+    case Op::kDmaReadWrite:
+      break;  // no work requests
   }
   return WrOpcode::kSend;
 }
