@@ -40,6 +40,15 @@ class Ring {
     --size_;
   }
 
+  /// Takes every element equal to `value` out; the others keep their order.
+  void remove(const T& value) {
+    for (std::size_t left = size_; left > 0; --left) {
+      T element = std::move(front());
+      pop_front();
+      if (!(element == value)) push_back(std::move(element));
+    }
+  }
+
   void clear() {
     head_ = 0;
     size_ = 0;

@@ -32,8 +32,11 @@ struct CpuConfig {
   Time inline_cost_per_64b;
   Time doorbell_cost;  ///< doorbell record, barrier and 8 B MMIO store, as seen by the core
   Time blueflame_cost_per_64b;
-  Time poll_cost;  ///< one poll of a CQ or of a memory location
-  Time cqe_cost;   ///< digest one CQE
+  Time poll_cost;          ///< one poll of a CQ or of a memory location
+  Time cqe_cost;           ///< digest one CQE
+  Time syscall_cost;       ///< enter and leave the kernel
+  Time interrupt_latency;  ///< from the interrupt's arrival to the end of its handler
+  Time wakeup_latency;     ///< from there to the thread that waited running again
 };
 
 }  // namespace rnic::config

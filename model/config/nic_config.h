@@ -49,6 +49,7 @@ struct NicConfig {
   std::uint64_t rx_buffer;       ///< bytes, for each VL or priority
   std::uint32_t context_misses;  ///< concurrent context (QPC/MPT/MTT) fetches
   std::uint32_t max_rd_atomic;   ///< device capability
+  Time interrupt_moderation;     ///< between two interrupts of a vector at least
   Time command_latency;          ///< firmware time of one command
   StageConfig tcp_tx;            ///< iWARP: TCP/MPA/DDP engine, transmit
   StageConfig tcp_rx;

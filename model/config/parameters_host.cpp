@@ -102,6 +102,18 @@ void add_cpu(ParameterTable& table) {
       .range(0, kMillisecond)
       .assumed("one cache line just written by DMA is read and digested")
       .means("digest one CQE");
+  table.time("cpu.syscall_cost", RNIC_FIELD(cpu.syscall_cost), "300ns")
+      .range(0, kMillisecond)
+      .assumed("entry and exit with the usual mitigations, and a short path in between")
+      .means("a system call: waiting on a completion channel, acknowledging an event");
+  table.time("cpu.interrupt_latency", RNIC_FIELD(cpu.interrupt_latency), "1us")
+      .range(0, kMillisecond)
+      .assumed("delivery to the core, entry, reading the event queue, exit")
+      .means("from the arrival of an MSI-X interrupt to the end of its handler");
+  table.time("cpu.wakeup_latency", RNIC_FIELD(cpu.wakeup_latency), "4.5us")
+      .range(0, kMillisecond)
+      .measured("public report on OdinLink: 22 us round trip with events, 11 us with polling")
+      .means("from there to a thread that waited for the event running again");
 }
 
 void add_pcie(ParameterTable& table) {

@@ -107,6 +107,10 @@ void add_work_queue(ParameterTable& table) {
       .range(1, 255)
       .datasheet("what mlx5 devices advertise (ibv_devinfo -v)")
       .means("device limit of transport.max_rd_atomic and max_dest_rd_atomic");
+  table.time("nic.interrupt_moderation", RNIC_FIELD(nic.interrupt_moderation), "0ns")
+      .range(0, 1e9)
+      .assumed("completion queues have a moderation of their own")
+      .means("least time between two interrupts of one vector");
   table.time("nic.command_latency", RNIC_FIELD(nic.command_latency), "10us")
       .range(0, 1e9)
       .assumed("firmware runs on a small embedded core; connecting a QP takes milliseconds in all")

@@ -21,6 +21,8 @@ Host::Host(const sc_core::sc_module_name& name, const config::Config& config)
             stream(config, this->name(), ".address_space")),
       context_memory(memory, ContextLayout{}),
       root_complex("root_complex", config.memory, config.iommu, memory_port_),
-      verbs("verbs", config, memory, space, context_memory, root_complex) {}
+      verbs("verbs", config, memory, space, context_memory, root_complex) {
+  root_complex.set_interrupt_sink(&verbs);
+}
 
 }  // namespace rnic::host

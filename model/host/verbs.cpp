@@ -13,6 +13,7 @@ using protocol::CommandStatus;
 namespace {
 
 constexpr std::uint64_t kRingChunk = 1U << 20;
+constexpr std::uint32_t kNoDomain = ~0U;  // user count of a protection domain that is gone
 
 }  // namespace
 
@@ -25,9 +26,23 @@ Context::Context(const sc_core::sc_module_name& name, const config::Config& conf
       memory_(memory),
       space_(space),
       registrar_(context_memory, config.memory),
-      store_buffer_("store_buffer", mmio) {
+      store_buffer_("store_buffer", mmio),
+      handlers_("interrupt_handlers", this, &Context::handle_interrupt) {
   mailbox_address_ = allocate_ring(sizeof(protocol::CommandMailbox));
+  create_event_rings();
   memory_.watch(mailbox_address_ + protocol::kCommandStatusOffset, 1, &mailbox_written_);
+}
+
+std::uint32_t Context::alloc_pd() {
+  pd_users_.push_back(0);
+  return static_cast<std::uint32_t>(pd_users_.size());  // 0 is no domain
+}
+
+Status Context::dealloc_pd(std::uint32_t pd) {
+  if (pd == 0 || pd > pd_users_.size() || pd_users_[pd - 1] == kNoDomain) return Status::kEinval;
+  if (pd_users_[pd - 1] > 0) return Status::kEbusy;
+  pd_users_[pd - 1] = kNoDomain;
+  return Status::kOk;
 }
 
 std::uint64_t Context::allocate_ring(std::uint64_t bytes) {
@@ -68,6 +83,10 @@ CommandStatus Context::execute(Core& core, const protocol::CommandMailbox& mailb
   mailbox_taken_ = false;
   mailbox_free_.notify();
   return static_cast<CommandStatus>(status);
+}
+
+Status Context::execute_status(Core& core, const protocol::CommandMailbox& mailbox) {
+  return execute(core, mailbox) == CommandStatus::kOk ? Status::kOk : Status::kEinval;
 }
 
 stats::DeliveryMeter* Context::meter_of(std::uint32_t qpn) {

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <systemc>
 #include <unordered_map>
 #include <vector>
 
+#include "base/event_queue.h"
+#include "base/ring.h"
 #include "config/host_config.h"
 #include "config/nic_config.h"
 #include "host/address_space.h"
 #include "host/context_memory.h"
 #include "host/cpu.h"
 #include "host/memory_registrar.h"
+#include "host/root_complex.h"
 #include "host/status.h"
 #include "host/verbs_types.h"
 #include "protocol/command.h"
@@ -26,19 +30,52 @@ struct Config;
 
 namespace rnic::host::verbs {
 
+/// Where the kernel puts events of completion queues for a thread that waits for them.
+struct CompletionChannel {
+  Ring<CompletionQueue*> events;  ///< not fetched yet
+  std::uint32_t users = 0;        ///< queues that notify here
+  bool waiting = false;
+  sc_core::sc_event arrived;
+};
+
 /// Completion queue: a ring of CQEs in DMA-coherent memory and the driver's consumer index.
 struct CompletionQueue {
   std::uint32_t cqn = 0;
   std::uint32_t log_entries = 0;
   std::uint64_t ring_address = 0;
+  std::uint64_t doorbell_record = 0;
   std::uint32_t consumer = 0;
   PollSpot written;
+  PhysicalMemory::WatchId watch{};
+  CompletionChannel* channel = nullptr;
+  std::uint32_t users = 0;           ///< queue pairs that complete here
+  std::uint32_t events_unacked = 0;  ///< fetched by get_cq_event and not acknowledged
+  bool failed = false;               ///< ran over
+};
+
+/// Shared receive queue: a ring whose slots form a list, because they are freed in any order.
+struct SharedReceiveQueue {
+  std::uint32_t srqn = 0;
+  std::uint32_t pd = 0;
+  SrqInitAttr cap;
+  std::uint32_t limit = 0;  ///< armed; 0: none
+  std::uint64_t ring_address = 0;
+  std::uint32_t log_entries = 0;
+  std::uint64_t doorbell_record = 0;
+  std::uint16_t posted = 0;  ///< RECVs since creation, as the doorbell record holds it
+  std::uint16_t head = 0;    ///< slot of the next RECV
+  std::uint16_t tail = 0;    ///< last free slot
+  std::uint32_t outstanding = 0;
+  std::vector<std::uint64_t> wr_ids;  ///< by slot
+  std::vector<std::uint16_t> next;    ///< by slot, as its WQE says
+  std::uint32_t users = 0;            ///< queue pairs that take RECVs from it
 };
 
 /// Queue pair as the driver holds it: rings, indices, and what a CQE must be turned back into.
 struct QueuePair {
   std::uint32_t qpn = 0;
-  protocol::QpState state = protocol::QpState::kReset;
+  std::uint32_t pd = 0;
+  protocol::QpState state = protocol::QpState::kReset;  ///< as far as the driver knows
   CompletionQueue* send_cq = nullptr;
   CompletionQueue* recv_cq = nullptr;
   QpInitAttr cap;
@@ -74,28 +111,74 @@ struct DriverStats {
   std::uint64_t blueflames = 0;
   std::uint64_t polls = 0;
   std::uint64_t commands = 0;
+  std::uint64_t interrupts = 0;
+  std::uint64_t syscalls = 0;  ///< of waiting for events
   RegistrationStats registration;
 };
 
 /// An opened device: the user-space driver and the kernel's registration path. Every call spends
 /// its caller's CPU time on the `Core` it is given and must come from an SC_THREAD. Results are
 /// errno-like as in libibverbs.
-class Context : public sc_core::sc_module, public stats::Instruments {
+class Context : public sc_core::sc_module, public stats::Instruments, public InterruptSink {
  public:
   Context(const sc_core::sc_module_name& name, const config::Config& config, PhysicalMemory& memory,
           AddressSpace& space, ContextMemory& context_memory, MmioPort& mmio);
 
-  std::uint32_t alloc_pd() { return next_pd_++; }
+  std::uint32_t alloc_pd();
+  /// EBUSY: something still belongs to it. EINVAL: no such domain.
+  Status dealloc_pd(std::uint32_t pd);
   RegistrationResult reg_mr(Core& core, std::uint32_t pd, std::uint64_t addr, std::uint64_t length,
                             std::uint32_t access);
   Status dereg_mr(Core& core, const MemoryRegion& region);
 
+  /// EBUSY: a queue notifies here.
+  CompletionChannel* create_comp_channel();
+  Status destroy_comp_channel(CompletionChannel* channel);
+
   /// At least `entries` CQEs (rounded up to a power of two).
-  CompletionQueue* create_cq(Core& core, std::uint32_t entries);
+  CompletionQueue* create_cq(Core& core, std::uint32_t entries) {
+    CqInitAttr attr;
+    attr.entries = entries;
+    return create_cq(core, attr);
+  }
+  /// EINVAL (null): no entries or more than 2^22.
+  CompletionQueue* create_cq(Core& core, const CqInitAttr& attr);
+  Status modify_cq(Core& core, CompletionQueue& cq, const CqModeration& moderation);
+  /// Room for `entries` from now on. EINVAL: none, too many, or fewer than wait to be polled.
+  Status resize_cq(Core& core, CompletionQueue& cq, std::uint32_t entries);
+  /// EBUSY: queue pairs use it, or events are not acknowledged (libibverbs would wait for those).
+  Status destroy_cq(Core& core, CompletionQueue* cq);
+  /// Asks for one event on the queue's channel at the next completion (that is solicited or failed)
+  /// after those that poll_cq could take now. EINVAL: it has no channel.
+  Status req_notify_cq(Core& core, CompletionQueue& cq, bool solicited_only);
+  /// Sleeps until a queue of the channel has an event; returns the queue.
+  CompletionQueue* get_cq_event(Core& core, CompletionChannel& channel);
+  void ack_cq_events(CompletionQueue& cq, std::uint32_t count);
+
+  /// Null: EINVAL, no RECVs or segments, or more than the device has.
+  SharedReceiveQueue* create_srq(Core& core, std::uint32_t pd, const SrqInitAttr& attr);
+  /// An event once fewer than `limit` RECVs are left; 0: none. EINVAL: more than the queue holds.
+  Status modify_srq(Core& core, SharedReceiveQueue& srq, std::uint32_t limit);
+  /// EBUSY: queue pairs use it.
+  Status destroy_srq(Core& core, SharedReceiveQueue* srq);
+  /// As post_recv. EINVAL: too many segments; ENOMEM: full.
+  Status post_srq_recv(Core& core, SharedReceiveQueue& srq, const RecvWr* wrs, std::uint32_t count,
+                       std::uint32_t* bad = nullptr);
+
   /// EINVAL (null) when a capability exceeds the device's.
   QueuePair* create_qp(Core& core, std::uint32_t pd, CompletionQueue& send_cq,
                        CompletionQueue& recv_cq, const QpInitAttr& attr);
+  /// EINVAL: no such transition, an attribute missing, not allowed in it or out of range.
   Status modify_qp(Core& core, QueuePair& qp, const QpAttr& attr, std::uint32_t mask);
+  /// State as the device has it.
+  protocol::QpState query_qp(Core& core, QueuePair& qp);
+  /// Its completions that were not polled are gone with it.
+  Status destroy_qp(Core& core, QueuePair* qp);
+
+  /// Takes the oldest asynchronous event; false: there is none.
+  bool poll_async_event(Core& core, AsyncEvent& event);
+  /// Sleeps until there is one.
+  AsyncEvent get_async_event(Core& core);
 
   /// Posts `count` requests with one doorbell. On failure `*bad` is the index of the first that was
   /// not posted; earlier ones are. EINVAL: bad SGE count, inline size or state; ENOMEM: queue full.
@@ -107,6 +190,10 @@ class Context : public sc_core::sc_module, public stats::Instruments {
   std::uint32_t poll_cq(Core& core, CompletionQueue& cq, std::uint32_t count, Wc* wcs);
   /// Spins until the CQ holds a completion.
   void wait_cq(Core& core, CompletionQueue& cq);
+
+  /// Event queues as the device is told of them at start.
+  std::vector<protocol::CreateEqCommand> event_queues() const;
+  void interrupt(std::uint64_t address, const std::uint8_t* data, std::uint32_t bytes) override;
 
   stats::MessageTrace* trace_of(std::uint32_t qpn, std::uint16_t wqe_index) override;
   stats::DeliveryMeter* meter_of(std::uint32_t qpn) override;
@@ -122,11 +209,40 @@ class Context : public sc_core::sc_module, public stats::Instruments {
   void write_ring(std::uint64_t base, std::uint32_t ring_bytes, std::uint32_t offset,
                   const std::uint8_t* bytes, std::uint32_t count);
   void ring_doorbell(Core& core, QueuePair& qp, std::uint32_t posted, std::uint32_t last_blocks);
-  bool peek_cqe(const CompletionQueue& cq, protocol::Cqe& cqe) const;
+  bool peek_cqe(const CompletionQueue& cq, protocol::Cqe& cqe) const {
+    return peek_cqe(cq, cq.consumer, cqe);
+  }
+  bool peek_cqe(const CompletionQueue& cq, std::uint32_t index, protocol::Cqe& cqe) const;
+  std::uint32_t visible_cqes(const CompletionQueue& cq) const;
+  std::uint64_t make_cq_ring(std::uint32_t log_entries);
+  void write_consumer(const CompletionQueue& cq);
+  /// Takes the queue pair's completions out of `cq` (its numbers mean nothing any more).
+  void clean_cq(CompletionQueue& cq, const QueuePair& qp);
+  void free_srq_slot(SharedReceiveQueue& srq, std::uint16_t slot);
+  void write_recv(std::uint64_t at, const RecvWr& wr, std::uint32_t max_sge);
+  /// Drops what was posted, and its completions: the queue pair is in RESET or gone.
+  void forget_work(QueuePair& qp);
+  void ring_flush_doorbell(Core& core, const QueuePair& qp);
   void to_wc(const protocol::Cqe& cqe, Wc& wc);
   protocol::CommandStatus execute(Core& core, const protocol::CommandMailbox& mailbox);
-  std::uint64_t allocate_record();
+  void create_event_rings();
+  void use_pd(std::uint32_t pd) { ++pd_users_.at(pd - 1); }
+  void leave_pd(std::uint32_t pd) { --pd_users_.at(pd - 1); }
+  Status execute_status(Core& core, const protocol::CommandMailbox& mailbox);
   std::uint64_t allocate_ring(std::uint64_t bytes);
+
+  /// An event queue in host memory: 0 for asynchronous events, 1 for completions.
+  struct EventRing {
+    std::uint64_t address = 0;
+    std::uint32_t consumer = 0;
+  };
+  void handle_interrupt(std::uint32_t& eqn);
+  void handle_event(const protocol::Event& event);
+  void notify_channel(const CompletionQueue& cq);
+  AsyncEvent to_async_event(const protocol::Event& event);
+  void enter_kernel(Core& core);
+  /// The thread slept; its event has been handled now.
+  void wake_up(Core& core);
 
   const config::NicConfig nic_;
   const config::CpuConfig cpu_;
@@ -134,12 +250,16 @@ class Context : public sc_core::sc_module, public stats::Instruments {
   AddressSpace& space_;
   MemoryRegistrar registrar_;
   StoreBuffer store_buffer_;
-  std::uint32_t next_pd_ = 1;
-  std::uint32_t next_cqn_ = 1;
-  std::vector<std::unique_ptr<CompletionQueue>> cqs_;
+  std::vector<std::unique_ptr<CompletionQueue>> cqs_;      ///< by number, from 1
+  std::vector<std::unique_ptr<SharedReceiveQueue>> srqs_;  ///< by number, from 1
+  std::vector<std::unique_ptr<CompletionChannel>> channels_;
   std::vector<std::unique_ptr<QueuePair>> qps_;  ///< by number, from kFirstQpn
-  std::uint64_t record_page_ = 0;
-  std::uint32_t records_left_ = 0;
+  std::vector<std::uint32_t> pd_users_;          ///< by domain: objects that belong to it
+  std::array<EventRing, 2> event_rings_;         ///< asynchronous events, completions
+  EventQueue<Context, std::uint32_t> handlers_;
+  Ring<protocol::Event> async_events_;
+  bool async_waiting_ = false;
+  sc_core::sc_event async_arrived_;
   std::uint64_t ring_chunk_ = 0;
   std::uint64_t ring_chunk_left_ = 0;
   std::uint64_t mailbox_address_ = 0;

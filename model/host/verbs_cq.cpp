@@ -7,36 +7,160 @@
 
 namespace rnic::host::verbs {
 
+namespace {
+
+constexpr std::uint32_t kMaxCqEntries = 1U << 22;  // as mlx5 devices
+
+struct CqeRing {
+  std::uint64_t address;
+  std::uint32_t log_entries;
+};
+
+/// Copies a completion to the place that `index` has in `to`, with that place's owner bit.
+void copy_cqe(PhysicalMemory& memory, const CqeRing& from, std::uint32_t from_index,
+              const CqeRing& to, std::uint32_t index) {
+  const auto place = [](const CqeRing& ring, std::uint32_t at) {
+    const std::uint32_t slot = at & ((1U << ring.log_entries) - 1);
+    return ring.address + std::uint64_t{slot} * protocol::kCqeBytes;
+  };
+  std::uint8_t bytes[protocol::kCqeBytes];
+  memory.read(place(from, from_index), bytes, sizeof bytes);
+  std::uint8_t& last = bytes[protocol::kCqeOwnerOffset];
+  last = static_cast<std::uint8_t>((last & ~1U) | ((index >> to.log_entries) & 1U));
+  memory.write(place(to, index), bytes, sizeof bytes);
+}
+
+}  // namespace
+
 using protocol::CommandOpcode;
 using protocol::CommandStatus;
 using protocol::WqeOpcode;
 
-CompletionQueue* Context::create_cq(Core& core, std::uint32_t entries) {
-  auto cq = std::make_unique<CompletionQueue>();
-  cq->cqn = next_cqn_++;
-  cq->log_entries = ceil_log2(std::max(1U, entries));
-  const std::uint64_t bytes = std::uint64_t{protocol::kCqeBytes} << cq->log_entries;
-  cq->ring_address = allocate_ring(bytes);
+std::uint64_t Context::make_cq_ring(std::uint32_t log_entries) {
+  const std::uint64_t bytes = std::uint64_t{protocol::kCqeBytes} << log_entries;
+  const std::uint64_t address = allocate_ring(bytes);
   // Every CQE starts out invalid, or the first pass would see owner bit 0 as "new".
   constexpr std::uint8_t kInvalid = 0xF0;
   for (std::uint64_t at = protocol::kCqeOwnerOffset; at < bytes; at += protocol::kCqeBytes) {
-    memory_.write(cq->ring_address + at, &kInvalid, 1);
+    memory_.write(address + at, &kInvalid, 1);
   }
-  memory_.watch(cq->ring_address, bytes, &cq->written);
-  protocol::CommandMailbox mailbox{};
-  mailbox.opcode = CommandOpcode::kCreateCq;
-  mailbox.create_cq = {cq->cqn, cq->log_entries, cq->ring_address};
-  if (execute(core, mailbox) != CommandStatus::kOk) return nullptr;
-  cqs_.push_back(std::move(cq));
-  return cqs_.back().get();
+  return address;
 }
 
-bool Context::peek_cqe(const CompletionQueue& cq, protocol::Cqe& cqe) const {
-  const std::uint32_t slot = cq.consumer & ((1U << cq.log_entries) - 1);
+CompletionQueue* Context::create_cq(Core& core, const CqInitAttr& attr) {
+  if (attr.entries == 0 || attr.entries > kMaxCqEntries) return nullptr;
+  auto created = std::make_unique<CompletionQueue>();
+  CompletionQueue* const cq = created.get();
+  cq->cqn = static_cast<std::uint32_t>(cqs_.size()) + 1;
+  cq->log_entries = ceil_log2(attr.entries);
+  cq->ring_address = make_cq_ring(cq->log_entries);
+  if (!attr.ignore_overrun) cq->doorbell_record = allocate_ring(kCacheLine);
+  cq->channel = attr.channel;
+  cq->watch = memory_.watch(cq->ring_address, std::uint64_t{protocol::kCqeBytes} << cq->log_entries,
+                            &cq->written);
+  protocol::CommandMailbox mailbox{};
+  mailbox.opcode = CommandOpcode::kCreateCq;
+  mailbox.create_cq = {cq->cqn,           cq->log_entries,    cq->ring_address, cq->doorbell_record,
+                       kCompletionEvents, attr.ignore_overrun};
+  // Known before the command is carried out: another thread may create the next one meanwhile.
+  cqs_.push_back(std::move(created));
+  if (execute_status(core, mailbox) != Status::kOk) {
+    cqs_[cq->cqn - 1].reset();
+    return nullptr;
+  }
+  if (attr.channel != nullptr) ++attr.channel->users;
+  return cq;
+}
+
+Status Context::modify_cq(Core& core, CompletionQueue& cq, const CqModeration& moderation) {
+  protocol::CommandMailbox mailbox{};
+  mailbox.opcode = CommandOpcode::kModifyCq;
+  mailbox.modify_cq = {cq.cqn, moderation.count, moderation.period_us};
+  return execute_status(core, mailbox);
+}
+
+Status Context::resize_cq(Core& core, CompletionQueue& cq, std::uint32_t entries) {
+  core.sync();
+  if (entries == 0 || entries > kMaxCqEntries || entries < visible_cqes(cq)) {
+    return Status::kEinval;
+  }
+  const std::uint32_t log_entries = ceil_log2(entries);
+  const std::uint64_t ring = make_cq_ring(log_entries);
+  protocol::CommandMailbox mailbox{};
+  mailbox.opcode = CommandOpcode::kResizeCq;
+  mailbox.resize_cq = {cq.cqn, log_entries, ring};
+  const Status status = execute_status(core, mailbox);
+  if (status != Status::kOk) return status;
+  // What the device wrote to the old ring before it changed over moves to the new one.
+  const std::uint32_t waiting = visible_cqes(cq);
+  const CqeRing from{cq.ring_address, cq.log_entries};
+  const CqeRing to{ring, log_entries};
+  for (std::uint32_t i = 0; i < waiting; ++i) {
+    copy_cqe(memory_, from, cq.consumer + i, to, cq.consumer + i);
+  }
+  memory_.unwatch(cq.watch);
+  cq.ring_address = ring;
+  cq.log_entries = log_entries;
+  cq.watch = memory_.watch(ring, std::uint64_t{protocol::kCqeBytes} << log_entries, &cq.written);
+  return Status::kOk;
+}
+
+Status Context::destroy_cq(Core& core, CompletionQueue* cq) {
+  if (cq->users > 0 || cq->events_unacked > 0) return Status::kEbusy;
+  protocol::CommandMailbox mailbox{};
+  mailbox.opcode = CommandOpcode::kDestroyCq;
+  mailbox.object = {cq->cqn};
+  const Status status = execute_status(core, mailbox);
+  if (status != Status::kOk) return status;
+  memory_.unwatch(cq->watch);
+  if (cq->channel != nullptr) {
+    --cq->channel->users;
+    cq->channel->events.remove(cq);
+  }
+  cqs_[cq->cqn - 1].reset();
+  return Status::kOk;
+}
+
+void Context::clean_cq(CompletionQueue& cq, const QueuePair& qp) {
+  const CqeRing ring{cq.ring_address, cq.log_entries};
+  std::uint32_t removed = 0;
+  for (std::uint32_t i = visible_cqes(cq); i-- > 0;) {
+    protocol::Cqe cqe;
+    peek_cqe(cq, cq.consumer + i, cqe);
+    if (cqe.qpn == qp.qpn) {
+      if (cqe.is_responder() && qp.cap.srq != nullptr) {
+        free_srq_slot(*qp.cap.srq, cqe.wqe_counter);
+      }
+      ++removed;
+    } else if (removed > 0) {
+      copy_cqe(memory_, ring, cq.consumer + i, ring, cq.consumer + i + removed);
+    }
+  }
+  if (removed == 0) return;
+  cq.consumer += removed;
+  write_consumer(cq);
+}
+
+void Context::write_consumer(const CompletionQueue& cq) {
+  if (cq.doorbell_record == 0) return;
+  std::uint8_t record[4];
+  protocol::store_be32(record, cq.consumer);
+  memory_.write(cq.doorbell_record, record, sizeof record);
+}
+
+std::uint32_t Context::visible_cqes(const CompletionQueue& cq) const {
+  protocol::Cqe cqe;
+  std::uint32_t count = 0;
+  while (count < 1U << cq.log_entries && peek_cqe(cq, cq.consumer + count, cqe)) ++count;
+  return count;
+}
+
+bool Context::peek_cqe(const CompletionQueue& cq, std::uint32_t index, protocol::Cqe& cqe) const {
+  const std::uint32_t slot = index & ((1U << cq.log_entries) - 1);
   std::uint8_t bytes[protocol::kCqeBytes];
   memory_.read(cq.ring_address + std::uint64_t{slot} * protocol::kCqeBytes, bytes, sizeof bytes);
   cqe = protocol::decode_cqe(bytes);
-  const bool owner = ((cq.consumer >> cq.log_entries) & 1) != 0;
+  const bool owner = ((index >> cq.log_entries) & 1) != 0;
   return cqe.kind != protocol::Cqe::Kind::kInvalid && cqe.owner == owner;
 }
 
@@ -51,6 +175,7 @@ std::uint32_t Context::poll_cq(Core& core, CompletionQueue& cq, std::uint32_t co
     ++cq.consumer;
     core.spend(cpu_.cqe_cost);
   }
+  if (taken > 0) write_consumer(cq);
   return taken;
 }
 
@@ -76,8 +201,16 @@ void Context::to_wc(const protocol::Cqe& cqe, Wc& wc) {
     if (cqe.kind == Kind::kRespWriteImm || cqe.kind == Kind::kRespSendImm) {
       wc.wc_flags |= Wc::kWithImm;
     }
-    wc.wr_id = qp->recvs.front();
-    qp->recvs.pop_front();
+    if (SharedReceiveQueue* srq = qp->cap.srq; srq != nullptr) {
+      wc.wr_id = srq->wr_ids[cqe.wqe_counter];
+      free_srq_slot(*srq, cqe.wqe_counter);
+    } else {
+      wc.wr_id = qp->recvs.front();
+      qp->recvs.pop_front();
+    }
+    const bool fatal =
+        qp->cap.qp_type == protocol::QpType::kRc || wc.status == protocol::WcStatus::kWrFlushError;
+    if (wc.status != protocol::WcStatus::kSuccess && fatal) qp->state = protocol::QpState::kError;
     return;
   }
   switch (cqe.opcode) {
@@ -105,7 +238,10 @@ void Context::to_wc(const protocol::Cqe& cqe, Wc& wc) {
     wc.wr_id = done.wr_id;
     if (done.index == cqe.wqe_counter) break;
   }
-  if (wc.status != protocol::WcStatus::kSuccess) qp->state = protocol::QpState::kError;
+  if (wc.status != protocol::WcStatus::kSuccess && qp->state != protocol::QpState::kError) {
+    qp->state = qp->cap.qp_type == protocol::QpType::kRc ? protocol::QpState::kError
+                                                         : protocol::QpState::kSqe;
+  }
 }
 
 }  // namespace rnic::host::verbs

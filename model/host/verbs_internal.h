@@ -9,6 +9,10 @@ namespace rnic::host::verbs {
 inline constexpr std::uint32_t kFirstQpn = 0x10;  // 0 and 1 are the management queue pairs
 inline constexpr std::uint32_t kCacheLine = 64;
 
+inline constexpr std::uint32_t kLogEventEntries = 10;
+inline constexpr std::uint32_t kAsyncEvents = 0;
+inline constexpr std::uint32_t kCompletionEvents = 1;
+
 constexpr std::uint32_t ceil_log2(std::uint64_t n) {
   std::uint32_t log = 0;
   while ((std::uint64_t{1} << log) < n) ++log;

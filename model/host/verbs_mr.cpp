@@ -10,6 +10,7 @@ RegistrationResult Context::reg_mr(Core& core, std::uint32_t pd, std::uint64_t a
   core.sync();
   RegistrationResult result = registrar_.reg_mr(space_, pd, addr, length, access);
   core.spend(result.cost);
+  if (result.status == Status::kOk) use_pd(pd);
   ++stats_.registration.calls;
   stats_.registration.pages += result.region.npages;
   stats_.registration.time += result.cost;
@@ -24,6 +25,7 @@ Status Context::dereg_mr(Core& core, const MemoryRegion& region) {
   core.sync();
   const DeregistrationResult result = registrar_.dereg_mr(space_, region);
   if (result.status != Status::kOk) return result.status;
+  leave_pd(region.pd);
   execute(core, mailbox);
   core.spend(result.cost);
   return Status::kOk;

@@ -38,7 +38,7 @@ WqeOpcode wqe_opcode(WrOpcode opcode) {
 
 Status Context::check_send(const QueuePair& qp, const SendWr& wr) const {
   if (qp.state != protocol::QpState::kRts && qp.state != protocol::QpState::kSqd &&
-      qp.state != protocol::QpState::kError) {
+      qp.state != protocol::QpState::kSqe && qp.state != protocol::QpState::kError) {
     return Status::kEinval;
   }
   if (wr.num_sge > qp.cap.max_send_sge) return Status::kEinval;
@@ -158,6 +158,13 @@ void Context::ring_doorbell(Core& core, QueuePair& qp, std::uint32_t posted,
                       tlm_ext::Purpose::kDoorbell);
 }
 
+void Context::write_recv(std::uint64_t at, const RecvWr& wr, std::uint32_t max_sge) {
+  const std::uint32_t bytes = max_sge * protocol::kWqeSegmentBytes;
+  scratch_bytes_.assign(bytes, 0);
+  protocol::encode_recv_wqe(wr.sg_list, wr.num_sge, max_sge, scratch_bytes_.data());
+  memory_.write(at, scratch_bytes_.data(), bytes);
+}
+
 Status Context::post_recv(Core& core, QueuePair& qp, const RecvWr* wrs, std::uint32_t count,
                           std::uint32_t* bad) {
   const std::uint32_t max_sge = std::max(1U, qp.cap.max_recv_sge);
@@ -166,7 +173,8 @@ Status Context::post_recv(Core& core, QueuePair& qp, const RecvWr* wrs, std::uin
   std::uint32_t posted = 0;
   for (; posted < count; ++posted) {
     const RecvWr& wr = wrs[posted];
-    if (qp.state == protocol::QpState::kReset || wr.num_sge > qp.cap.max_recv_sge) {
+    if (qp.state == protocol::QpState::kReset || qp.cap.srq != nullptr ||
+        wr.num_sge > qp.cap.max_recv_sge) {
       status = Status::kEinval;
       break;
     }
@@ -174,10 +182,8 @@ Status Context::post_recv(Core& core, QueuePair& qp, const RecvWr* wrs, std::uin
       status = Status::kEnomem;
       break;
     }
-    scratch_bytes_.assign(stride, 0);
-    protocol::encode_recv_wqe(wr.sg_list, wr.num_sge, max_sge, scratch_bytes_.data());
     const std::uint32_t slot = qp.rq_head & ((1U << qp.rq_log_entries) - 1);
-    memory_.write(qp.rq_address + std::uint64_t{slot} * stride, scratch_bytes_.data(), stride);
+    write_recv(qp.rq_address + std::uint64_t{slot} * stride, wr, max_sge);
     qp.recvs.push_back(wr.wr_id);
     ++qp.rq_head;
     core.spend(cpu_.post_cost);
@@ -187,9 +193,18 @@ Status Context::post_recv(Core& core, QueuePair& qp, const RecvWr* wrs, std::uin
     protocol::store_be32(record, qp.rq_head);
     memory_.write(qp.doorbell_record + protocol::DoorbellRecord::kRecvOffset, record,
                   sizeof record);
+    if (qp.state == protocol::QpState::kError) ring_flush_doorbell(core, qp);
   }
   if (bad != nullptr) *bad = posted;
   return status;
+}
+
+void Context::ring_flush_doorbell(Core& core, const QueuePair& qp) {
+  core.spend(cpu_.doorbell_cost);
+  std::uint8_t bytes[protocol::RecvDoorbell::kBytes];
+  protocol::RecvDoorbell{qp.qpn}.encode(bytes);
+  store_buffer_.store(core.now(), protocol::BarLayout::kRecvDoorbell, bytes, sizeof bytes,
+                      tlm_ext::Purpose::kDoorbell);
 }
 
 }  // namespace rnic::host::verbs

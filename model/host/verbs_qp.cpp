@@ -10,6 +10,7 @@ namespace rnic::host::verbs {
 using protocol::CommandOpcode;
 using protocol::CommandStatus;
 using protocol::kWqeBlockBytes;
+using protocol::QpAttrMask;
 using protocol::WqeOpcode;
 
 QueuePair* Context::create_qp(Core& core, std::uint32_t pd, CompletionQueue& send_cq,
@@ -21,6 +22,7 @@ QueuePair* Context::create_qp(Core& core, std::uint32_t pd, CompletionQueue& sen
   auto created = std::make_unique<QueuePair>();
   QueuePair* const qp = created.get();
   qp->qpn = kFirstQpn + static_cast<std::uint32_t>(qps_.size());
+  qp->pd = pd;
   qp->send_cq = &send_cq;
   qp->recv_cq = &recv_cq;
   qp->cap = attr;
@@ -35,7 +37,9 @@ QueuePair* Context::create_qp(Core& core, std::uint32_t pd, CompletionQueue& sen
   qp->sq_log_blocks = ceil_log2(std::uint64_t{attr.max_send_wr} * blocks);
   if (qp->sq_log_blocks > 15) return nullptr;  // 16-bit indices
   qp->sq_address = allocate_ring(std::uint64_t{kWqeBlockBytes} << qp->sq_log_blocks);
-  if (attr.max_recv_wr > 0) {
+  if (attr.srq != nullptr) {
+    qp->cap.max_recv_wr = 0;
+  } else if (attr.max_recv_wr > 0) {
     qp->rq_log_entries = ceil_log2(attr.max_recv_wr);
     qp->rq_address =
         allocate_ring((std::uint64_t{std::max(1U, attr.max_recv_sge)} * protocol::kWqeSegmentBytes)
@@ -53,16 +57,26 @@ QueuePair* Context::create_qp(Core& core, std::uint32_t pd, CompletionQueue& sen
                        qp->doorbell_record,
                        qp->sq_log_blocks,
                        qp->rq_log_entries,
-                       std::max(1U, attr.max_recv_sge)};
+                       std::max(1U, attr.max_recv_sge),
+                       attr.srq != nullptr ? attr.srq->srqn : 0,
+                       attr.qp_type};
   // Known before the command is carried out: another thread may create the next one meanwhile.
   qps_.push_back(std::move(created));
-  if (execute(core, mailbox) == CommandStatus::kOk) return qp;
-  qps_[qp->qpn - kFirstQpn].reset();
-  return nullptr;
+  if (execute(core, mailbox) != CommandStatus::kOk) {
+    qps_[qp->qpn - kFirstQpn].reset();
+    return nullptr;
+  }
+  use_pd(pd);
+  ++send_cq.users;
+  ++recv_cq.users;
+  if (attr.srq != nullptr) ++attr.srq->users;
+  return qp;
 }
 
 Status Context::modify_qp(Core& core, QueuePair& qp, const QpAttr& attr, std::uint32_t mask) {
-  if (!protocol::rc_transition_allowed(qp.state, attr.qp_state, mask)) return Status::kEinval;
+  if (!protocol::qp_transition_allowed(qp.cap.qp_type, qp.state, attr.qp_state, mask)) {
+    return Status::kEinval;
+  }
   protocol::CommandMailbox mailbox{};
   mailbox.opcode = CommandOpcode::kModifyQp;
   protocol::ModifyQpCommand& m = mailbox.modify_qp;
@@ -80,17 +94,48 @@ Status Context::modify_qp(Core& core, QueuePair& qp, const QpAttr& attr, std::ui
   m.min_rnr_timer = attr.min_rnr_timer;
   m.max_rd_atomic = attr.max_rd_atomic;
   m.max_dest_rd_atomic = attr.max_dest_rd_atomic;
+  m.drain_event = attr.en_sqd_async_notify && (mask & QpAttrMask::kEnSqdAsyncNotify) != 0;
   m.av = attr.ah_attr;
   if (execute(core, mailbox) != CommandStatus::kOk) return Status::kEinval;
   qp.state = attr.qp_state;
-  if (attr.qp_state == protocol::QpState::kReset) {
-    qp.sends.clear();
-    qp.recvs.clear();
-    qp.sq_head = qp.rq_head = 0;
-    // The device reads the record again on the way to RTR.
-    const std::uint8_t empty[protocol::DoorbellRecord::kBytes] = {};
-    memory_.write(qp.doorbell_record, empty, sizeof empty);
+  if (attr.qp_state == protocol::QpState::kReset) forget_work(qp);
+  return Status::kOk;
+}
+
+void Context::forget_work(QueuePair& qp) {
+  clean_cq(*qp.send_cq, qp);
+  if (qp.recv_cq != qp.send_cq) clean_cq(*qp.recv_cq, qp);
+  qp.sends.clear();
+  qp.recvs.clear();
+  qp.sq_head = qp.rq_head = 0;
+  // The device reads the record again on the way to RTR.
+  constexpr std::uint8_t kNothingPosted[protocol::DoorbellRecord::kBytes] = {};
+  memory_.write(qp.doorbell_record, kNothingPosted, sizeof kNothingPosted);
+}
+
+protocol::QpState Context::query_qp(Core& core, QueuePair& qp) {
+  protocol::CommandMailbox mailbox{};
+  mailbox.opcode = CommandOpcode::kQueryQp;
+  mailbox.object = {qp.qpn};
+  std::uint8_t state = 0;
+  if (execute(core, mailbox) == CommandStatus::kOk) {
+    memory_.read(mailbox_address_ + protocol::kCommandResultOffset, &state, 1);
+    qp.state = static_cast<protocol::QpState>(state);
   }
+  return qp.state;
+}
+
+Status Context::destroy_qp(Core& core, QueuePair* qp) {
+  protocol::CommandMailbox mailbox{};
+  mailbox.opcode = CommandOpcode::kDestroyQp;
+  mailbox.object = {qp->qpn};
+  if (execute(core, mailbox) != CommandStatus::kOk) return Status::kEinval;
+  forget_work(*qp);
+  leave_pd(qp->pd);
+  --qp->send_cq->users;
+  --qp->recv_cq->users;
+  if (qp->cap.srq != nullptr) --qp->cap.srq->users;
+  qps_[qp->qpn - kFirstQpn].reset();
   return Status::kOk;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "protocol/address_vector.h"
+#include "protocol/event.h"
 #include "protocol/qp_state.h"
 #include "protocol/work_request.h"
 #include "stats/stage.h"
@@ -63,7 +64,43 @@ struct Wc {
   std::uint32_t wc_flags = 0;
 };
 
+struct CompletionChannel;
+struct CompletionQueue;
+struct SharedReceiveQueue;
+struct QueuePair;
+
+/// ibv_create_cq_ex's attributes.
+struct CqInitAttr {
+  std::uint32_t entries = 1;  ///< at least so many completions fit (rounded up to a power of two)
+  CompletionChannel* channel = nullptr;
+  /// IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN: the device does not look whether there is room; completions
+  /// of a full queue overwrite the oldest.
+  bool ignore_overrun = false;
+};
+
+/// ibv_modify_cq's moderation: one event for `count` completions (0 and 1: for each), but no later
+/// than `period_us` after the first of them (0: no bound).
+struct CqModeration {
+  std::uint16_t count = 0;
+  std::uint32_t period_us = 0;
+};
+
+struct SrqInitAttr {
+  std::uint32_t max_wr = 128;
+  std::uint32_t max_sge = 1;
+};
+
+/// An asynchronous event (ibv_async_event) and the object that it is about; the others are null.
+struct AsyncEvent {
+  protocol::EventType type = protocol::EventType::kDeviceFatal;
+  QueuePair* qp = nullptr;
+  CompletionQueue* cq = nullptr;
+  SharedReceiveQueue* srq = nullptr;
+};
+
 struct QpInitAttr {
+  protocol::QpType qp_type = protocol::QpType::kRc;
+  SharedReceiveQueue* srq = nullptr;  ///< takes RECVs from it; max_recv_wr is ignored then
   std::uint32_t max_send_wr = 128;
   std::uint32_t max_recv_wr = 128;
   std::uint32_t max_send_sge = 1;
@@ -86,6 +123,7 @@ struct QpAttr {
   std::uint32_t min_rnr_timer = 0;
   std::uint32_t max_rd_atomic = 1;
   std::uint32_t max_dest_rd_atomic = 1;
+  bool en_sqd_async_notify = false;  ///< to SQD: raise SQ_DRAINED when the send queue is idle
   protocol::AddressVector ah_attr;
 };
 

@@ -9,12 +9,13 @@ using protocol::QpAttrMask;
 using protocol::QpState;
 
 CommandUnit::CommandUnit(const sc_core::sc_module_name& name, const config::NicConfig& config,
-                         transport::Transport& transport, QpTable& queue_pairs)
+                         transport::Transport& transport, QpTable& queue_pairs, bool path_mtus)
     : sc_module(name),
       transport_(transport),
       queue_pairs_(queue_pairs),
       latency_(config.command_latency),
       max_rd_atomic_(config.max_rd_atomic),
+      any_mtu_(!path_mtus),
       executing_("executing", this, &CommandUnit::run) {
   commands.bind(*this);
 }
@@ -33,63 +34,124 @@ void CommandUnit::dma_done(std::uint64_t token) {
 
 void CommandUnit::run(Command*& command) {
   const Time now = sim_now();
-  const auto status = static_cast<std::uint8_t>(dispatch(command->mailbox, now));
-  dma->dma_write(now, command->address + protocol::kCommandStatusOffset, 1, &status,
+  // The bytes from the status on, which a query's result follows.
+  const std::uint8_t answer[2] = {static_cast<std::uint8_t>(dispatch(command->mailbox, now)),
+                                  result_};
+  dma->dma_write(now, command->address + protocol::kCommandStatusOffset, sizeof answer, answer,
                  tlm_ext::Purpose::kCommand, nullptr, 0);
   pool_.give(command);
 }
 
 CommandStatus CommandUnit::dispatch(const protocol::CommandMailbox& mailbox, Time now) {
+  result_ = 0;
   switch (mailbox.opcode) {
-    case CommandOpcode::kCreateCq:
-      completion_queues->create(mailbox.create_cq.cqn, mailbox.create_cq.ring_address,
-                                mailbox.create_cq.log_entries);
-      return CommandStatus::kOk;
     case CommandOpcode::kCreateQp:
-      create_qp(mailbox.create_qp);
-      return CommandStatus::kOk;
     case CommandOpcode::kModifyQp:
-      return modify_qp(mailbox.modify_qp, now);
-    case CommandOpcode::kDestroyQp: {
-      QpContext* qp = queue_pairs_.find(mailbox.destroy_qp.qpn);
-      if (qp == nullptr) return CommandStatus::kBadResource;
-      // Packets in flight may still refer to the object: it stays, deaf, until its number is
-      // reused.
-      reset(*qp);
-      return CommandStatus::kOk;
-    }
+    case CommandOpcode::kDestroyQp:
+    case CommandOpcode::kQueryQp:
+      return dispatch_qp(mailbox, now);
     case CommandOpcode::kInvalidateMkey:
       translation->invalidate(mailbox.invalidate_mkey.key, mailbox.invalidate_mkey.first_mtt,
                               mailbox.invalidate_mkey.mtt_count);
       return CommandStatus::kOk;
+    case CommandOpcode::kCreateEq:
+      if (events.size() == 0) return CommandStatus::kBadParameter;
+      events->create(mailbox.create_eq);
+      return CommandStatus::kOk;
+    default:
+      return dispatch_queue(mailbox, now);
   }
-  return CommandStatus::kBadParameter;
 }
 
-void CommandUnit::create_qp(const protocol::CreateQpCommand& create) {
+CommandStatus CommandUnit::dispatch_queue(const protocol::CommandMailbox& mailbox, Time now) {
+  const auto found = [](bool ok) { return ok ? CommandStatus::kOk : CommandStatus::kBadResource; };
+  switch (mailbox.opcode) {
+    case CommandOpcode::kCreateCq:
+      completion_queues->create(mailbox.create_cq);
+      return CommandStatus::kOk;
+    case CommandOpcode::kModifyCq:
+      return found(completion_queues->modify(mailbox.modify_cq));
+    case CommandOpcode::kResizeCq:
+      return found(completion_queues->resize(mailbox.resize_cq));
+    case CommandOpcode::kDestroyCq:
+      return found(completion_queues->destroy(mailbox.object.number));
+    case CommandOpcode::kCreateSrq:
+      recv_queues->create_shared(mailbox.create_srq);
+      return CommandStatus::kOk;
+    case CommandOpcode::kArmSrq: {
+      RecvQueue* queue = recv_queues->find_shared(mailbox.arm_srq.srqn);
+      if (queue != nullptr) recv_queues->arm_limit(*queue, mailbox.arm_srq.limit, now);
+      return found(queue != nullptr);
+    }
+    case CommandOpcode::kDestroySrq:
+      recv_queues->destroy_shared(mailbox.object.number);
+      return CommandStatus::kOk;
+    default:
+      return CommandStatus::kBadParameter;
+  }
+}
+
+CommandStatus CommandUnit::dispatch_qp(const protocol::CommandMailbox& mailbox, Time now) {
+  if (mailbox.opcode == CommandOpcode::kCreateQp) return create_qp(mailbox.create_qp);
+  if (mailbox.opcode == CommandOpcode::kModifyQp) return modify_qp(mailbox.modify_qp, now);
+  QpContext* qp = queue_pairs_.find(mailbox.object.number);
+  if (qp == nullptr) return CommandStatus::kBadResource;
+  if (mailbox.opcode == CommandOpcode::kQueryQp) {
+    result_ = static_cast<std::uint8_t>(qp->state);
+    return CommandStatus::kOk;
+  }
+  // Packets in flight may still refer to the object: it stays, deaf, until its number is reused.
+  reset(*qp);
+  return CommandStatus::kOk;
+}
+
+CommandStatus CommandUnit::create_qp(const protocol::CreateQpCommand& create) {
+  RecvQueue* shared = nullptr;
+  if (create.srqn != 0) {
+    shared = recv_queues->find_shared(create.srqn);
+    if (shared == nullptr) return CommandStatus::kBadResource;
+  }
   QpContext& qp = queue_pairs_.create(create.qpn);
+  qp.type = create.type;
   qp.pd = create.pd;
   qp.send_cqn = create.send_cqn;
   qp.recv_cqn = create.recv_cqn;
   qp.sq_address = create.sq_address;
   qp.sq_log_blocks = create.sq_log_blocks;
-  qp.rq_address = create.rq_address;
-  qp.rq_log_entries = create.rq_log_entries;
-  qp.rq_max_sge = create.rq_max_sge;
-  qp.doorbell_record = create.doorbell_record;
+  qp.own_rq.ring_address = create.rq_address;
+  qp.own_rq.log_entries = create.rq_log_entries;
+  qp.own_rq.max_sge = create.rq_max_sge;
+  qp.own_rq.doorbell_record = create.doorbell_record;
+  if (shared != nullptr) qp.rq = shared;
+  return CommandStatus::kOk;
+}
+
+bool CommandUnit::values_valid(const protocol::ModifyQpCommand& modify) const {
+  const auto within = [&modify](std::uint32_t bit, std::uint32_t value, std::uint32_t limit) {
+    return (modify.mask & bit) == 0 || value <= limit;
+  };
+  constexpr std::uint32_t kThreeBits = 7;
+  constexpr std::uint32_t kFiveBits = 31;
+  constexpr std::uint32_t kNumberBits = 0xFF'FFFF;
+  const std::uint32_t mtu = modify.path_mtu;
+  const bool mtu_known = mtu == 256 || mtu == 512 || mtu == 1024 || mtu == 2048 || mtu == 4096;
+  return ((modify.mask & QpAttrMask::kPathMtu) == 0 || mtu_known || any_mtu_) &&
+         within(QpAttrMask::kMaxQpRdAtomic, modify.max_rd_atomic, max_rd_atomic_) &&
+         within(QpAttrMask::kMaxDestRdAtomic, modify.max_dest_rd_atomic, max_rd_atomic_) &&
+         within(QpAttrMask::kTimeout, modify.timeout, kFiveBits) &&
+         within(QpAttrMask::kMinRnrTimer, modify.min_rnr_timer, kFiveBits) &&
+         within(QpAttrMask::kRetryCnt, modify.retry_count, kThreeBits) &&
+         within(QpAttrMask::kRnrRetry, modify.rnr_retry, kThreeBits) &&
+         within(QpAttrMask::kDestQpn, modify.dest_qpn, kNumberBits);
 }
 
 CommandStatus CommandUnit::modify_qp(const protocol::ModifyQpCommand& modify, Time now) {
   QpContext* qp = queue_pairs_.find(modify.qpn);
   if (qp == nullptr) return CommandStatus::kBadResource;
-  if (!protocol::rc_transition_allowed(qp->state, modify.state, modify.mask)) {
+  if (!protocol::qp_transition_allowed(qp->type, qp->state, modify.state, modify.mask) ||
+      !values_valid(modify)) {
     return CommandStatus::kBadParameter;
   }
-  const bool too_many_reads =
-      ((modify.mask & QpAttrMask::kMaxQpRdAtomic) != 0 && modify.max_rd_atomic > max_rd_atomic_) ||
-      ((modify.mask & QpAttrMask::kMaxDestRdAtomic) != 0 &&
-       modify.max_dest_rd_atomic > max_rd_atomic_);
-  if (too_many_reads) return CommandStatus::kBadParameter;
   apply(*qp, modify);
   const QpState from = qp->state;
   if (modify.state == QpState::kReset) {
@@ -107,6 +169,10 @@ CommandStatus CommandUnit::modify_qp(const protocol::ModifyQpCommand& modify, Ti
   }
   if (from == QpState::kRtr && modify.state == QpState::kRts) transport_.start_sending(*qp);
   if (modify.state == QpState::kRts) scheduler->activate(*qp, now);
+  if (from == QpState::kRts && modify.state == QpState::kSqd) {
+    qp->drain_event = modify.drain_event;
+    completion->retire(*qp, now);  // nothing may be under way
+  }
   return CommandStatus::kOk;
 }
 
@@ -134,8 +200,11 @@ void CommandUnit::reset(QpContext& qp) {
   qp.tx_offset = 0;
   qp.outstanding_reads = 0;
   qp.sq_producer = qp.sq_fetched = 0;
-  qp.rq.clear();
-  qp.rq_producer = qp.rq_fetched = qp.rq_consumed = 0;
+  qp.own_rq.wqes.clear();
+  qp.own_rq.producer = qp.own_rq.fetched = 0;
+  qp.recv_held = false;
+  qp.drain_event = false;
+  qp.established = false;
   qp.responses.clear();
   qp.retry_deadline = kTimeNever;
   qp.failed = false;

@@ -24,9 +24,11 @@ class CommandUnit : public sc_core::sc_module, public CommandIf, public pcie::Dm
   sc_core::sc_port<RecvQueueIf> recv_queues{"recv_queues"};
   sc_core::sc_port<SchedulerIf> scheduler{"scheduler"};
   sc_core::sc_port<TranslationIf> translation{"translation"};
+  sc_core::sc_port<EventIf, 1, sc_core::SC_ZERO_OR_MORE_BOUND> events{"events"};
 
+  /// `path_mtus`: a path MTU is one of InfiniBand's (iWARP: any MSS will do).
   CommandUnit(const sc_core::sc_module_name& name, const config::NicConfig& config,
-              transport::Transport& transport, QpTable& queue_pairs);
+              transport::Transport& transport, QpTable& queue_pairs, bool path_mtus);
 
   void execute(std::uint64_t mailbox_address, Time t) override;
   void dma_done(std::uint64_t token) override;
@@ -39,15 +41,20 @@ class CommandUnit : public sc_core::sc_module, public CommandIf, public pcie::Dm
 
   void run(Command*& command);
   protocol::CommandStatus dispatch(const protocol::CommandMailbox& mailbox, Time now);
-  void create_qp(const protocol::CreateQpCommand& create);
+  protocol::CommandStatus dispatch_qp(const protocol::CommandMailbox& mailbox, Time now);
+  protocol::CommandStatus dispatch_queue(const protocol::CommandMailbox& mailbox, Time now);
+  protocol::CommandStatus create_qp(const protocol::CreateQpCommand& create);
   protocol::CommandStatus modify_qp(const protocol::ModifyQpCommand& modify, Time now);
   static void apply(QpContext& qp, const protocol::ModifyQpCommand& modify);
+  bool values_valid(const protocol::ModifyQpCommand& modify) const;
   static void reset(QpContext& qp);
 
   transport::Transport& transport_;
   QpTable& queue_pairs_;
   Time latency_;
   std::uint32_t max_rd_atomic_;
+  bool any_mtu_;
+  std::uint8_t result_ = 0;  ///< of the query in hand
   Server firmware_;
   Pool<Command> pool_;
   EventQueue<CommandUnit, Command*> executing_;

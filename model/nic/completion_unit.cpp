@@ -14,7 +14,7 @@ CompletionUnit::CompletionUnit(const sc_core::sc_module_name& name, const config
 void CompletionUnit::retire(QpContext& qp, Time t) {
   while (!qp.sq.empty()) {
     transport::SendEntry& entry = qp.sq.front();
-    if (qp.state == QpState::kError && !entry.finished) {
+    if (qp.flushes_sends() && !entry.finished) {
       entry.status = WcStatus::kWrFlushError;
       entry.finished = true;
       entry.placing = false;
@@ -28,10 +28,28 @@ void CompletionUnit::retire(QpContext& qp, Time t) {
       qp.tx_number = qp.sq_base;
       qp.tx_offset = 0;
     }
-    if (failed && qp.state != QpState::kError) fail(qp, t);
+    if (failed && !qp.flushes_sends()) fail_sends(qp, t);
   }
   // Posted but never decoded: they must be flushed too.
-  if (qp.state == QpState::kError && qp.sq.empty()) wqes->fetch(qp, t);
+  if (qp.flushes_sends() && qp.sq.empty()) wqes->fetch(qp, t);
+  const bool idle = qp.sq.empty() || !qp.sq.front().issued;
+  if (qp.drain_event && qp.state == QpState::kSqd && idle) {
+    qp.drain_event = false;
+    raise(protocol::EventType::kSqDrained, qp, t);
+  }
+}
+
+void CompletionUnit::fail_sends(QpContext& qp, Time t) {
+  // Without a connection that both sides must agree on, only the send queue stops (10.3.1.7).
+  if (qp.type == protocol::QpType::kRc) {
+    fail(qp, t);
+  } else {
+    qp.state = QpState::kSqe;
+  }
+}
+
+void CompletionUnit::raise(protocol::EventType type, const QpContext& qp, Time t) {
+  if (events.size() > 0) events->raise({type, qp.qpn}, t);
 }
 
 void CompletionUnit::complete(QpContext& qp, transport::SendEntry& entry, Time t) {
@@ -55,6 +73,12 @@ void CompletionUnit::complete(QpContext& qp, transport::SendEntry& entry, Time t
 void CompletionUnit::fail(QpContext& qp, Time t) {
   if (qp.state == QpState::kError) return;
   qp.state = QpState::kError;
+  // What no completion reports here: the responder half refused what the peer asked.
+  if (qp.failed && qp.refusal == transport::Refusal::kInvalidRequest) {
+    raise(protocol::EventType::kQpRequestError, qp, t);
+  } else if (qp.failed && qp.refusal == transport::Refusal::kRemoteAccess) {
+    raise(protocol::EventType::kQpAccessError, qp, t);
+  }
   qp.failed = false;
   qp.retry_deadline = kTimeNever;
   retire(qp, t);

@@ -16,6 +16,7 @@ class CompletionUnit : public sc_core::sc_module, public CompletionIf {
   sc_core::sc_port<CompletionQueueIf> completion_queues{"completion_queues"};
   sc_core::sc_port<RecvQueueIf> recv_queues{"recv_queues"};
   sc_core::sc_port<WqeFetchIf> wqes{"wqes"};
+  sc_core::sc_port<EventIf, 1, sc_core::SC_ZERO_OR_MORE_BOUND> events{"events"};
 
   CompletionUnit(const sc_core::sc_module_name& name, const config::NicConfig& config);
 
@@ -25,6 +26,8 @@ class CompletionUnit : public sc_core::sc_module, public CompletionIf {
   stats::UnitStats& stats() { return stage_.stats(); }
 
  private:
+  void fail_sends(QpContext& qp, Time t);
+  void raise(protocol::EventType type, const QpContext& qp, Time t);
   void complete(QpContext& qp, transport::SendEntry& entry, Time t);
 
   PipelineStage stage_;

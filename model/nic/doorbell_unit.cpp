@@ -62,10 +62,30 @@ void DoorbellUnit::arrive(Write*& write) {
     send_doorbell(*write, now);
   } else if (write->offset == BarLayout::kCommand) {
     commands->execute(protocol::load_be64(write->data.data()), now);
-  } else {
+  } else if (!queue_doorbell(*write, now)) {
     ++ignored_;
   }
   writes_.give(write);
+}
+
+/// The registers beside those of the send path.
+bool DoorbellUnit::queue_doorbell(const Write& write, Time t) {
+  if (write.bytes != protocol::CqArmDoorbell::kBytes) return false;
+  if (write.offset == BarLayout::kCqArm && completion_queues.size() > 0) {
+    completion_queues->arm(protocol::CqArmDoorbell::decode(write.data.data()), t);
+    return true;
+  }
+  if (write.offset == BarLayout::kEqArm && events.size() > 0) {
+    events->arm(protocol::EqArmDoorbell::decode(write.data.data()), t);
+    return true;
+  }
+  if (write.offset == BarLayout::kRecvDoorbell && recv_queues.size() > 0) {
+    QpContext* qp = queue_pairs_.find(protocol::RecvDoorbell::decode(write.data.data()).qpn);
+    if (qp == nullptr) return false;
+    if (qp->state == protocol::QpState::kError) recv_queues->flush(*qp, t);
+    return true;
+  }
+  return false;
 }
 
 void DoorbellUnit::send_doorbell(const Write& write, Time t) {
@@ -78,7 +98,7 @@ void DoorbellUnit::send_doorbell(const Write& write, Time t) {
   ++doorbells_;
   qp->sq_producer = doorbell.producer;
   qp->doorbell_at = t;
-  if (qp->state == protocol::QpState::kError) {
+  if (qp->flushes_sends()) {
     wqes->fetch(*qp, t);  // accepted and flushed
   } else {
     scheduler->activate(*qp, t);
@@ -104,7 +124,7 @@ void DoorbellUnit::blueflame(const Write& write, Time t) {
   const auto index = static_cast<std::uint16_t>(protocol::load_be32(push_.blocks.data()) >> 8);
   qp->sq_producer = static_cast<std::uint16_t>(index + push_.wanted);
   qp->doorbell_at = t;
-  if (qp->state == protocol::QpState::kError) {
+  if (qp->flushes_sends()) {
     wqes->fetch(*qp, t);  // the copy in the ring is flushed
     return;
   }

@@ -23,6 +23,10 @@ class DoorbellUnit : public sc_core::sc_module, private tlm::tlm_fw_transport_if
   sc_core::sc_port<SchedulerIf> scheduler{"scheduler"};
   sc_core::sc_port<WqeFetchIf> wqes{"wqes"};
   sc_core::sc_port<CommandIf> commands{"commands"};
+  sc_core::sc_port<CompletionQueueIf, 1, sc_core::SC_ZERO_OR_MORE_BOUND> completion_queues{
+      "completion_queues"};
+  sc_core::sc_port<EventIf, 1, sc_core::SC_ZERO_OR_MORE_BOUND> events{"events"};
+  sc_core::sc_port<RecvQueueIf, 1, sc_core::SC_ZERO_OR_MORE_BOUND> recv_queues{"recv_queues"};
 
   DoorbellUnit(const sc_core::sc_module_name& name, const config::NicConfig& config,
                const QpTable& queue_pairs);
@@ -55,6 +59,7 @@ class DoorbellUnit : public sc_core::sc_module, private tlm::tlm_fw_transport_if
   unsigned transport_dbg(tlm::tlm_generic_payload& payload) override;
 
   void arrive(Write*& write);
+  bool queue_doorbell(const Write& write, Time t);
   void send_doorbell(const Write& write, Time t);
   void blueflame(const Write& write, Time t);
 

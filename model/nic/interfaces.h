@@ -4,7 +4,10 @@
 #include <systemc>
 
 #include "nic/jobs.h"
+#include "protocol/command.h"
 #include "protocol/cqe.h"
+#include "protocol/doorbell.h"
+#include "protocol/event.h"
 
 /// What the NIC's units ask of each other. Each unit implements its interface and reaches its
 /// neighbours through sc_ports that nic.cpp binds, so that a test can put a fake in their place.
@@ -86,15 +89,22 @@ class RxPipelineIf : public virtual sc_core::sc_interface {
 class RecvQueueIf : public virtual sc_core::sc_interface {
  public:
   enum class Answer : std::uint8_t { kReady, kEmpty, kWait };
-  /// kReady: qp.rq.front() is the RECV to use, `t` advanced. kEmpty: none is posted. kWait:
+  /// kReady: qp.recv() is the RECV to use, `t` advanced. kEmpty: none is posted. kWait:
   /// `waiter` is resumed when a fetch is over, and asks `again`.
   virtual Answer acquire(QpContext& qp, Time& t, Waiter* waiter, bool again) = 0;
-  /// The front RECV is used up.
+  /// That RECV is used up.
   virtual void consume(QpContext& qp, Time t) = 0;
   /// Fetches ahead; called when a QP may start receiving.
   virtual void prefetch(QpContext& qp, Time t) = 0;
-  /// Completes every posted RECV with a flush error.
+  /// Completes every RECV of the queue pair with a flush error: all of its own ring, or the one of
+  /// a shared ring that it has taken.
   virtual void flush(QpContext& qp, Time t) = 0;
+  virtual void create_shared(const protocol::CreateSrqCommand& create) = 0;
+  /// Null: no such queue.
+  virtual RecvQueue* find_shared(std::uint32_t srqn) = 0;
+  virtual void destroy_shared(std::uint32_t srqn) = 0;
+  /// One event when fewer than `limit` RECVs are left; 0: none.
+  virtual void arm_limit(RecvQueue& queue, std::uint32_t limit, Time t) = 0;
 };
 
 /// AtomicUnit: read-modify-write of host memory.
@@ -122,12 +132,29 @@ class CompletionIf : public virtual sc_core::sc_interface {
   virtual void fail(QpContext& qp, Time t) = 0;
 };
 
+/// EventUnit: tells the host of events, by entries in event queues and interrupts.
+class EventIf : public virtual sc_core::sc_interface {
+ public:
+  virtual void create(const protocol::CreateEqCommand& create) = 0;
+  /// Something happened to the object of that number.
+  virtual void raise(const protocol::Event& event, Time t) = 0;
+  /// An armed completion queue has what it waited for.
+  virtual void notify(std::uint32_t eqn, std::uint32_t cqn, Time t) = 0;
+  /// The driver has seen the queue's entries and waits for the next.
+  virtual void arm(const protocol::EqArmDoorbell& doorbell, Time t) = 0;
+};
+
 /// CqUnit: writes completion queue entries.
 class CompletionQueueIf : public virtual sc_core::sc_interface {
  public:
   virtual void post(std::uint32_t cqn, const protocol::Cqe& cqe, stats::MessageTrace* trace,
                     Time t) = 0;
-  virtual void create(std::uint32_t cqn, std::uint64_t ring_address, std::uint32_t log_entries) = 0;
+  virtual void create(const protocol::CreateCqCommand& create) = 0;
+  /// False: no such queue. Likewise below.
+  virtual bool modify(const protocol::ModifyCqCommand& modify) = 0;
+  virtual bool resize(const protocol::ResizeCqCommand& resize) = 0;
+  virtual bool destroy(std::uint32_t cqn) = 0;
+  virtual void arm(const protocol::CqArmDoorbell& doorbell, Time t) = 0;
 };
 
 /// RetransmissionTimer.

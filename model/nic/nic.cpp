@@ -43,9 +43,11 @@ Nic::Nic(const sc_core::sc_module_name& name, const config::Config& config,
       atomic("atomic", config.nic),
       rq("rq", config.nic),
       completion("completion", config.nic),
-      cq("cq"),
+      cq("cq", &queue_pairs),
+      events("events", config.nic),
       timer("timer", *transport_),
-      command("command", config.nic, *transport_, queue_pairs) {
+      command("command", config.nic, *transport_, queue_pairs,
+              config.transport.protocol != config::Protocol::kIwarp) {
   // The journey of a request, unit by unit.
   doorbell.scheduler.bind(scheduler.scheduler);
   doorbell.wqes.bind(wqe_fetcher.wqes);
@@ -102,6 +104,17 @@ Nic::Nic(const sc_core::sc_module_name& name, const config::Config& config,
   command.recv_queues.bind(rq.recv_queues);
   command.scheduler.bind(scheduler.scheduler);
   command.translation.bind(translation.translation);
+  // Events.
+  doorbell.completion_queues.bind(cq.completion_queues);
+  doorbell.events.bind(events.events);
+  doorbell.recv_queues.bind(rq.recv_queues);
+  cq.events.bind(events.events);
+  cq.completion.bind(completion.completion);
+  rq.events.bind(events.events);
+  completion.events.bind(events.events);
+  rx_pipeline.events.bind(events.events);
+  command.events.bind(events.events);
+  events.dma.bind(dma);
 }
 
 void Nic::reset_statistics(Time now) {

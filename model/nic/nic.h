@@ -10,6 +10,7 @@
 #include "nic/completion_unit.h"
 #include "nic/cq_unit.h"
 #include "nic/doorbell_unit.h"
+#include "nic/event_unit.h"
 #include "nic/packetizer.h"
 #include "nic/payload_gather.h"
 #include "nic/port.h"
@@ -79,6 +80,7 @@ class Nic : public sc_core::sc_module {
   RqUnit rq;
   CompletionUnit completion;
   CqUnit cq;
+  EventUnit events;
   RetransmissionTimer timer;
   CommandUnit command;
 };

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "nic/waiter.h"
+#include "nic/recv_queue.h"
 #include "protocol/wqe.h"
 #include "transport/queue_pair.h"
 
@@ -21,6 +21,10 @@ enum class ContextRole : std::uint8_t { kRequester, kResponder };
 /// and the order of packets in flight. One object a QP; whether its context is on chip is the
 /// QpContextCache's business.
 struct QpContext : transport::QueuePair {
+  QpContext() { own_rq.owner = this; }
+  QpContext(const QpContext&) = delete;
+  QpContext& operator=(const QpContext&) = delete;
+
   // Send ring, in 64 B blocks; 16-bit counters wrap as in hardware.
   std::uint64_t sq_address = 0;
   std::uint32_t sq_log_blocks = 0;
@@ -29,19 +33,16 @@ struct QpContext : transport::QueuePair {
   std::uint32_t sq_fetch_min = 0;  ///< blocks the next fetch must bring at least
   bool sq_fetching = false;
 
-  // Receive ring.
-  std::uint64_t rq_address = 0;
-  std::uint64_t doorbell_record = 0;
-  std::uint32_t rq_log_entries = 0;
-  std::uint32_t rq_max_sge = 0;
-  std::uint16_t rq_producer = 0;  ///< last seen in the doorbell record
-  std::uint16_t rq_fetched = 0;
-  std::uint16_t rq_consumed = 0;
-  bool rq_fetching = false;
-  bool rq_record_fresh = false;     ///< the record has just been read for a waiting frame
-  bool rq_record_outdated = false;  ///< a frame joined after that read was sent: read again
-  Ring<protocol::RecvWqe> rq;       ///< fetched RECV WQEs, oldest first
-  WaitList rq_waiters;
+  // Receives: from a ring of its own or from a shared one.
+  RecvQueue own_rq;
+  RecvQueue* rq = &own_rq;
+  bool drain_event = false;  ///< in SQD: raise SQ_DRAINED when nothing is under way
+  bool established = false;  ///< a request has arrived
+  bool recv_held = false;    ///< shared: `held` belongs to the message that is arriving
+  protocol::RecvWqe held;
+
+  /// The RECV of the message that is arriving; acquired before.
+  const protocol::RecvWqe& recv() const { return rq->shared() ? held : rq->wqes.front(); }
 
   // Scheduling.
   bool request_ready = false;   ///< in the scheduler's request list

@@ -93,7 +93,13 @@ void Responder::begin(RxJob* job, Time t) {
   }
 }
 
-void Responder::resume(RxJob* job, Time now) { need_recv(job, now, true); }
+void Responder::resume(RxJob* job, Time now) {
+  if (!job->qp->can_receive()) {  // it failed while the frame waited
+    finish(job, now);
+    return;
+  }
+  need_recv(job, now, true);
+}
 
 void Responder::need_recv(RxJob* job, Time t, bool again) {
   switch (recv_queues->acquire(*job->qp, t, job, again)) {
@@ -115,7 +121,7 @@ void Responder::need_recv(RxJob* job, Time t, bool again) {
 }
 
 void Responder::place_in_recv(RxJob* job, Time t) {
-  const protocol::RecvWqe& recv = job->qp->rq.front();
+  const protocol::RecvWqe& recv = job->qp->recv();
   const RxPlan& plan = job->plan;
   if (std::uint64_t{plan.message_offset} + plan.length > recv.length) {
     fail_recv(job, WcStatus::kLocalLengthError, Refusal::kInvalidRequest, t);
@@ -303,7 +309,7 @@ void Responder::complete_recv(RxJob* job, Time t) {
   cqe.src_qp = qp.dest_qpn;
   cqe.imm = plan.imm;
   cqe.solicited = plan.solicited;
-  cqe.wqe_counter = qp.rq_consumed;
+  cqe.wqe_counter = qp.recv().index;
   cqe.byte_count =
       plan.action == Action::kWrite ? plan.message_length : plan.message_offset + plan.length;
   completion_queues->post(qp.recv_cqn, cqe, job->frame->trace, t);
@@ -332,7 +338,7 @@ void Responder::fail_recv(RxJob* job, WcStatus status, Refusal why, Time t) {
   cqe.kind = protocol::Cqe::Kind::kResponderError;
   cqe.status = status;
   cqe.qpn = qp.qpn;
-  cqe.wqe_counter = qp.rq_consumed;
+  cqe.wqe_counter = qp.recv().index;
   completion_queues->post(qp.recv_cqn, cqe, nullptr, t);
   recv_queues->consume(qp, t);
   refuse(job, why, t);

@@ -12,108 +12,202 @@ RqUnit::RqUnit(const sc_core::sc_module_name& name, const config::NicConfig& con
   recv_queues.bind(*this);
 }
 
+void RqUnit::create_shared(const protocol::CreateSrqCommand& create) {
+  if (create.srqn >= shared_.size()) shared_.resize(std::size_t{create.srqn} + 1);
+  auto queue = std::make_unique<RecvQueue>();
+  queue->number = create.srqn;
+  queue->ring_address = create.ring_address;
+  queue->doorbell_record = create.doorbell_record;
+  queue->log_entries = create.log_entries;
+  queue->max_sge = create.max_sge;
+  shared_[create.srqn] = std::move(queue);
+}
+
+RecvQueue* RqUnit::find_shared(std::uint32_t srqn) {
+  RecvQueue* queue = srqn < shared_.size() ? shared_[srqn].get() : nullptr;
+  return queue != nullptr && queue->ring_address != 0 ? queue : nullptr;
+}
+
+void RqUnit::destroy_shared(std::uint32_t srqn) {
+  // A fetch may be under way: the object stays, without a ring.
+  if (RecvQueue* queue = find_shared(srqn)) queue->ring_address = 0;
+}
+
 RecvQueueIf::Answer RqUnit::acquire(QpContext& qp, Time& t, Waiter* waiter, bool again) {
-  if (!qp.rq.empty()) return Answer::kReady;
-  if (qp.rq_address == 0) return Answer::kEmpty;
-  if (again && qp.rq_record_fresh && !known_posted(qp)) {
-    qp.rq_record_fresh = false;
-    return Answer::kEmpty;
+  RecvQueue& queue = *qp.rq;
+  if (queue.shared() ? qp.recv_held : !queue.wqes.empty()) return Answer::kReady;
+  if (queue.ring_address == 0) return Answer::kEmpty;
+  if (!queue.wqes.empty()) {
+    qp.held = queue.wqes.front();
+    qp.recv_held = true;
+    queue.wqes.pop_front();
+    if (queue.wqes.size() * 2 <= prefetch_) fetch(queue, t);
+    check_limit(queue, t);
+    return Answer::kReady;
   }
+  if (again && queue.record_fresh && !queue.known_posted()) return Answer::kEmpty;
   // A record read that is already on its way may have passed the posting of a RECV.
-  qp.rq_record_outdated = qp.rq_fetching;
-  qp.rq_record_fresh = false;
-  qp.rq_waiters.push(waiter);
-  prefetch(qp, t);
+  if (queue.fetching) queue.record_outdated = true;
+  queue.waiters.push(waiter);
+  fetch(queue, t);
   return Answer::kWait;
 }
 
 void RqUnit::consume(QpContext& qp, Time t) {
-  qp.rq.pop_front();
-  ++qp.rq_consumed;
-  if (qp.rq.size() * 2 <= prefetch_) prefetch(qp, t);
+  RecvQueue& queue = *qp.rq;
+  if (queue.shared()) {
+    qp.recv_held = false;
+    return;
+  }
+  queue.wqes.pop_front();
+  if (queue.wqes.size() * 2 <= prefetch_) fetch(queue, t);
 }
 
-void RqUnit::prefetch(QpContext& qp, Time t) {
-  if (qp.rq_fetching || qp.rq_address == 0) return;
-  if (known_posted(qp)) {
-    read_wqes(qp, t);
+void RqUnit::prefetch(QpContext& qp, Time t) { fetch(*qp.rq, t); }
+
+void RqUnit::fetch(RecvQueue& queue, Time t) {
+  if (queue.fetching || queue.ring_address == 0) return;
+  if (queue.known_posted()) {
+    read_wqes(queue, t);
   } else {
-    read_record(qp, t);
+    read_record(queue, t);
   }
 }
 
-void RqUnit::read_record(QpContext& qp, Time t) {
+void RqUnit::read_record(RecvQueue& queue, Time t) {
   Fetch* fetch = fetches_.take();
-  fetch->qp = &qp;
+  fetch->queue = &queue;
   fetch->record = true;
-  fetch->parts = 1;
-  qp.rq_fetching = true;
-  dma->dma_read(t, qp.doorbell_record, protocol::DoorbellRecord::kBytes, fetch->record_bytes.data(),
-                tlm_ext::Purpose::kDoorbellRecord, this, reinterpret_cast<std::uint64_t>(fetch));
+  queue.fetching = true;
+  queue.record_outdated = false;
+  dma->dma_read(t, queue.doorbell_record, protocol::DoorbellRecord::kBytes,
+                fetch->record_bytes.data(), tlm_ext::Purpose::kDoorbellRecord, this,
+                reinterpret_cast<std::uint64_t>(fetch));
 }
 
-void RqUnit::read_wqes(QpContext& qp, Time t) {
-  const std::uint32_t stride = qp.rq_max_sge * protocol::kWqeSegmentBytes;
-  const std::uint32_t entries = 1U << qp.rq_log_entries;
-  const std::uint32_t posted = static_cast<std::uint16_t>(qp.rq_producer - qp.rq_fetched);
-  const std::uint32_t position = qp.rq_fetched & (entries - 1);
+std::uint32_t RqUnit::stride(const RecvQueue& queue) {
+  return queue.max_sge * protocol::kWqeSegmentBytes +
+         (queue.shared() ? protocol::kSrqNextBytes : 0);
+}
+
+void RqUnit::read_wqes(RecvQueue& queue, Time t) {
+  const std::uint32_t bytes = stride(queue);
+  const std::uint32_t entries = 1U << queue.log_entries;
+  const std::uint32_t posted = static_cast<std::uint16_t>(queue.producer - queue.fetched);
+  const std::uint32_t position = queue.shared() ? queue.position : queue.fetched & (entries - 1);
   Fetch* fetch = fetches_.take();
-  fetch->qp = &qp;
+  fetch->queue = &queue;
   fetch->record = false;
-  fetch->parts = 1;
   fetch->count = std::min({posted, prefetch_, entries - position});
-  fetch->bytes.resize(std::size_t{fetch->count} * stride);
-  qp.rq_fetching = true;
-  dma->dma_read(t, qp.rq_address + std::uint64_t{position} * stride, fetch->count * stride,
+  fetch->bytes.resize(std::size_t{fetch->count} * bytes);
+  queue.fetching = true;
+  dma->dma_read(t, queue.ring_address + std::uint64_t{position} * bytes, fetch->count * bytes,
                 fetch->bytes.data(), tlm_ext::Purpose::kRqWqe, this,
                 reinterpret_cast<std::uint64_t>(fetch));
 }
 
 void RqUnit::dma_done(std::uint64_t token) {
-  auto* fetch = reinterpret_cast<Fetch*>(token);
-  QpContext& qp = *fetch->qp;
+  auto* done = reinterpret_cast<Fetch*>(token);
+  RecvQueue& queue = *done->queue;
   const Time now = sim_now();
-  qp.rq_fetching = false;
-  if (fetch->record) {
-    qp.rq_producer = static_cast<std::uint16_t>(
-        protocol::load_be32(fetch->record_bytes.data() + protocol::DoorbellRecord::kRecvOffset));
-    qp.rq_record_fresh = true;
-    if (known_posted(qp)) {
-      read_wqes(qp, now);
-    } else if (qp.rq_record_outdated) {
-      qp.rq_record_outdated = false;
-      read_record(qp, now);
-    } else {
-      qp.rq_waiters.resume_all(now);
-    }
+  queue.fetching = false;
+  if (done->record) {
+    record_read(queue, *done, now);
   } else {
-    const std::uint32_t stride = qp.rq_max_sge * protocol::kWqeSegmentBytes;
-    for (std::uint32_t i = 0; i < fetch->count; ++i) {
-      protocol::decode_recv_wqe(fetch->bytes.data() + std::size_t{i} * stride, qp.rq_max_sge,
-                                qp.rq.push_slot());
-    }
-    qp.rq_fetched = static_cast<std::uint16_t>(qp.rq_fetched + fetch->count);
-    qp.rq_record_fresh = false;
-    qp.rq_waiters.resume_all(now);
+    wqes_read(queue, *done);
+    queue.waiters.resume_all(now);
   }
-  fetches_.give(fetch);
-  if (qp.state == protocol::QpState::kError) flush(qp, now);
-  qp.rq_record_fresh = false;  // whoever waited for it has been answered
+  fetches_.give(done);
+  if (!queue.shared() && queue.owner->state == protocol::QpState::kError) flush(*queue.owner, now);
+  queue.record_fresh = false;  // whoever waited for it has been answered
+  if (queue.limit_check && !queue.fetching) fetch(queue, now);
+}
+
+void RqUnit::record_read(RecvQueue& queue, const Fetch& fetch, Time now) {
+  queue.producer = static_cast<std::uint16_t>(
+      protocol::load_be32(fetch.record_bytes.data() + protocol::DoorbellRecord::kRecvOffset));
+  if (queue.limit_check && !queue.record_outdated) {
+    queue.limit_check = false;
+    if (queue.available() < queue.limit) {
+      queue.limit = 0;
+      if (events.size() > 0) {
+        events->raise({protocol::EventType::kSrqLimitReached, queue.number}, now);
+      }
+    }
+  }
+  if (queue.known_posted()) {
+    read_wqes(queue, now);
+    queue.record_fresh = true;
+  } else if (queue.record_outdated) {
+    read_record(queue, now);
+  } else {
+    queue.record_fresh = true;
+    queue.waiters.resume_all(now);
+  }
+}
+
+void RqUnit::wqes_read(RecvQueue& queue, const Fetch& fetch) {
+  const std::uint32_t bytes = stride(queue);
+  std::uint32_t used = 0;
+  while (used < fetch.count) {
+    const std::uint8_t* at = fetch.bytes.data() + std::size_t{used} * bytes;
+    protocol::RecvWqe& wqe = queue.wqes.push_slot();
+    wqe.index = static_cast<std::uint16_t>(queue.fetched + used++);
+    if (!queue.shared()) {
+      protocol::decode_recv_wqe(at, queue.max_sge, wqe);
+      continue;
+    }
+    protocol::decode_recv_wqe(at + protocol::kSrqNextBytes, queue.max_sge, wqe);
+    wqe.index = queue.position;
+    queue.position = protocol::decode_srq_next(at);
+    // What was read beyond is of use only while the list runs through consecutive slots.
+    if (queue.position != wqe.index + 1) break;
+  }
+  queue.fetched = static_cast<std::uint16_t>(queue.fetched + used);
+  queue.record_fresh = false;
+}
+
+void RqUnit::arm_limit(RecvQueue& queue, std::uint32_t limit, Time t) {
+  queue.limit = limit;
+  check_limit(queue, t);
+}
+
+void RqUnit::check_limit(RecvQueue& queue, Time t) {
+  if (queue.limit == 0 || queue.available() >= queue.limit) return;
+  // More may have been posted since the record was read last.
+  queue.limit_check = true;
+  if (queue.fetching) {
+    queue.record_outdated = true;
+  } else {
+    fetch(queue, t);
+  }
+}
+
+void RqUnit::flush_one(QpContext& qp, const protocol::RecvWqe& recv, Time t) {
+  protocol::Cqe cqe;
+  cqe.kind = protocol::Cqe::Kind::kResponderError;
+  cqe.status = protocol::WcStatus::kWrFlushError;
+  cqe.qpn = qp.qpn;
+  cqe.wqe_counter = recv.index;
+  completion_queues->post(qp.recv_cqn, cqe, nullptr, t);
 }
 
 void RqUnit::flush(QpContext& qp, Time t) {
-  while (!qp.rq.empty()) {
-    protocol::Cqe cqe;
-    cqe.kind = protocol::Cqe::Kind::kResponderError;
-    cqe.status = protocol::WcStatus::kWrFlushError;
-    cqe.qpn = qp.qpn;
-    cqe.wqe_counter = qp.rq_consumed;
-    completion_queues->post(qp.recv_cqn, cqe, nullptr, t);
-    qp.rq.pop_front();
-    ++qp.rq_consumed;
+  RecvQueue& queue = *qp.rq;
+  if (queue.shared()) {
+    if (qp.recv_held) flush_one(qp, qp.held, t);
+    qp.recv_held = false;
+    if (events.size() > 0) {
+      events->raise({protocol::EventType::kQpLastWqeReached, qp.qpn}, t);
+    }
+    return;
+  }
+  while (!queue.wqes.empty()) {
+    flush_one(qp, queue.wqes.front(), t);
+    queue.wqes.pop_front();
   }
   // RECVs may have been posted since the record was read last.
-  if (known_posted(qp) || !qp.rq_record_fresh) prefetch(qp, t);
+  if (queue.known_posted() || !queue.record_fresh) fetch(queue, t);
 }
 
 }  // namespace rnic::nic

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <systemc>
 #include <vector>
 
@@ -15,12 +16,15 @@
 namespace rnic::nic {
 
 /// Receive queues: learns of posted RECVs from the doorbell record in host memory (no MMIO for
-/// receives) and fetches their WQEs ahead of need, so that a SEND finds its buffer at once.
+/// receives) and fetches their WQEs ahead of need, so that a SEND finds its buffer at once. A
+/// message takes the front RECV of its queue pair's ring, or of the shared ring in the order in
+/// which messages begin.
 class RqUnit : public sc_core::sc_module, public RecvQueueIf, public pcie::DmaClient {
  public:
   sc_core::sc_export<RecvQueueIf> recv_queues{"recv_queues"};
   sc_core::sc_port<pcie::DmaIf> dma{"dma"};
   sc_core::sc_port<CompletionQueueIf> completion_queues{"completion_queues"};
+  sc_core::sc_port<EventIf, 1, sc_core::SC_ZERO_OR_MORE_BOUND> events{"events"};
 
   RqUnit(const sc_core::sc_module_name& name, const config::NicConfig& config);
 
@@ -28,24 +32,33 @@ class RqUnit : public sc_core::sc_module, public RecvQueueIf, public pcie::DmaCl
   void consume(QpContext& qp, Time t) override;
   void prefetch(QpContext& qp, Time t) override;
   void flush(QpContext& qp, Time t) override;
+  void create_shared(const protocol::CreateSrqCommand& create) override;
+  RecvQueue* find_shared(std::uint32_t srqn) override;
+  void destroy_shared(std::uint32_t srqn) override;
+  void arm_limit(RecvQueue& queue, std::uint32_t limit, Time t) override;
   void dma_done(std::uint64_t token) override;
 
  private:
   struct Fetch {
-    QpContext* qp = nullptr;
+    RecvQueue* queue = nullptr;
     bool record = false;  ///< the doorbell record, not WQEs
     std::uint32_t count = 0;
-    std::uint32_t parts = 0;
     std::array<std::uint8_t, protocol::DoorbellRecord::kBytes> record_bytes{};
     std::vector<std::uint8_t> bytes;
   };
 
-  static bool known_posted(const QpContext& qp) { return qp.rq_fetched != qp.rq_producer; }
-  void read_record(QpContext& qp, Time t);
-  void read_wqes(QpContext& qp, Time t);
+  static std::uint32_t stride(const RecvQueue& queue);
+  void fetch(RecvQueue& queue, Time t);
+  void read_record(RecvQueue& queue, Time t);
+  void read_wqes(RecvQueue& queue, Time t);
+  void record_read(RecvQueue& queue, const Fetch& fetch, Time now);
+  static void wqes_read(RecvQueue& queue, const Fetch& fetch);
+  void check_limit(RecvQueue& queue, Time t);
+  void flush_one(QpContext& qp, const protocol::RecvWqe& recv, Time t);
 
   std::uint32_t prefetch_;
   Pool<Fetch> fetches_;
+  std::vector<std::unique_ptr<RecvQueue>> shared_;  ///< by number
 };
 
 }  // namespace rnic::nic

@@ -84,6 +84,10 @@ void RxPipeline::process(RxJob* job, Time t, bool again) {
   }
   if (job->frame->trace != nullptr) job->frame->trace->mark(stats::Stage::kRxParse, t);
   if (job->plan.action != transport::RxPlan::Action::kNone) {
+    if (qp.state == protocol::QpState::kRtr && !qp.established && events.size() > 0) {
+      qp.established = true;
+      events->raise({protocol::EventType::kCommEstablished, qp.qpn}, t);
+    }
     responder->execute(job, t);
     return;
   }

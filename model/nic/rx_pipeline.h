@@ -28,6 +28,7 @@ class RxPipeline : public sc_core::sc_module, public RxPipelineIf {
   sc_core::sc_port<CompletionIf> completion{"completion"};
   sc_core::sc_port<TimerIf> timer{"timer"};
   sc_core::sc_port<PortIf> port{"port"};
+  sc_core::sc_port<EventIf, 1, sc_core::SC_ZERO_OR_MORE_BOUND> events{"events"};
 
   /// `extra` is a further pipeline of the transport itself (iWARP's TCP engine); null for IB/RoCE.
   RxPipeline(const sc_core::sc_module_name& name, const config::NicConfig& config,

@@ -46,7 +46,7 @@ void SqScheduler::enqueue(QpContext& qp, bool response) {
 
 void SqScheduler::activate(QpContext& qp, Time t) {
   if (transport_.response_due(qp) && !postpone_response(qp)) enqueue(qp, true);
-  if (qp.state == protocol::QpState::kRts) enqueue(qp, false);
+  if (qp.may_send()) enqueue(qp, false);
   run(std::max(t, sim_now()));
 }
 
@@ -96,7 +96,7 @@ void SqScheduler::run(Time now) {
 }
 
 bool SqScheduler::request_due(const QpContext& qp) {
-  if (qp.state != protocol::QpState::kRts) return false;
+  if (!qp.may_send()) return false;
   // With nothing decoded to send a pick makes sense when WQEs are to be fetched.
   return !transport::Transport::idle(qp) || (qp.sq_fetched != qp.sq_producer && !qp.sq_fetching);
 }

@@ -67,7 +67,7 @@ void WqeFetcher::dma_done(std::uint64_t token) {
   in_flight_[fetch->slot] = nullptr;
   free_slots_.push_back(fetch->slot);
   fetches_pool_.give(fetch);
-  if (qp.state == protocol::QpState::kError) {
+  if (qp.flushes_sends()) {
     completion->retire(qp, now);
   } else {
     // When the last WQE has been decoded.

@@ -18,6 +18,14 @@ enum class CommandOpcode : std::uint8_t {
   kModifyQp,
   kDestroyQp,
   kInvalidateMkey,  ///< drop cached translations of a key before its pages are unpinned
+  kCreateEq,
+  kModifyCq,  ///< moderation
+  kResizeCq,  ///< go on in another ring
+  kDestroyCq,
+  kCreateSrq,
+  kArmSrq,  ///< set its limit
+  kDestroySrq,
+  kQueryQp,  ///< result: the state
 };
 
 /// Status byte of a mailbox; the driver turns it into an errno-like result.
@@ -28,10 +36,49 @@ enum class CommandStatus : std::uint8_t {
   kBadResource = 3
 };
 
+struct CreateEqCommand {
+  std::uint32_t eqn;  ///< also the number of its MSI-X vector
+  std::uint32_t log_entries;
+  std::uint64_t ring_address;
+};
+
 struct CreateCqCommand {
   std::uint32_t cqn;
   std::uint32_t log_entries;
   std::uint64_t ring_address;
+  std::uint64_t doorbell_record;  ///< where the driver keeps its consumer index
+  std::uint32_t eqn;              ///< of its events
+  bool ignore_overrun;
+};
+
+struct ModifyCqCommand {
+  std::uint32_t cqn;
+  std::uint16_t event_count;      ///< an event for this many completions (0 and 1: each)
+  std::uint32_t event_period_us;  ///< but no later than this after the first of them; 0: no bound
+};
+
+struct ResizeCqCommand {
+  std::uint32_t cqn;
+  std::uint32_t log_entries;
+  std::uint64_t ring_address;
+};
+
+struct CreateSrqCommand {
+  std::uint32_t srqn;
+  std::uint32_t log_entries;
+  std::uint64_t ring_address;
+  std::uint64_t doorbell_record;
+  std::uint32_t max_sge;
+};
+
+struct ArmSrqCommand {
+  std::uint32_t srqn;
+  std::uint32_t limit;
+};
+
+/// A command about an object without further parameters.
+struct ObjectCommand {
+  std::uint32_t number;
 };
 
 struct CreateQpCommand {
@@ -45,6 +92,8 @@ struct CreateQpCommand {
   std::uint32_t sq_log_blocks;
   std::uint32_t rq_log_entries;
   std::uint32_t rq_max_sge;
+  std::uint32_t srqn;  ///< 0: a receive queue of its own
+  QpType type;
 };
 
 struct ModifyQpCommand {
@@ -62,6 +111,7 @@ struct ModifyQpCommand {
   std::uint32_t min_rnr_timer;
   std::uint32_t max_rd_atomic;
   std::uint32_t max_dest_rd_atomic;
+  bool drain_event;  ///< to SQD: raise SQ_DRAINED
   AddressVector av;
 };
 
@@ -71,23 +121,26 @@ struct InvalidateMkeyCommand {
   std::uint32_t mtt_count;
 };
 
-struct DestroyQpCommand {
-  std::uint32_t qpn;
-};
-
 /// One mailbox. A trivially copyable record: its bytes are what crosses PCIe.
 struct CommandMailbox {
   CommandOpcode opcode;
   CommandStatus status;
+  std::uint8_t result;  ///< of a query
   union {
     CreateCqCommand create_cq;
     CreateQpCommand create_qp;
     ModifyQpCommand modify_qp;
     InvalidateMkeyCommand invalidate_mkey;
-    DestroyQpCommand destroy_qp;
+    ObjectCommand object;  ///< destroy and query commands
+    CreateEqCommand create_eq;
+    ModifyCqCommand modify_cq;
+    ResizeCqCommand resize_cq;
+    CreateSrqCommand create_srq;
+    ArmSrqCommand arm_srq;
   };
 };
 static_assert(std::is_trivially_copyable_v<CommandMailbox>);
 inline constexpr std::uint32_t kCommandStatusOffset = 1;
+inline constexpr std::uint32_t kCommandResultOffset = 2;
 
 }  // namespace rnic::protocol

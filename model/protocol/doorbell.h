@@ -11,6 +11,8 @@ namespace rnic::protocol {
 /// 8-byte store is a doorbell, a store of 64 B multiples carries the WQE itself.
 struct BarLayout {
   static constexpr std::uint64_t kCqArm = 0x20;
+  static constexpr std::uint64_t kEqArm = 0x40;
+  static constexpr std::uint64_t kRecvDoorbell = 0x60;
   static constexpr std::uint64_t kSendDoorbell = 0x800;
   static constexpr std::uint64_t kCommand = 0x1000;
 };
@@ -28,6 +30,51 @@ struct SendDoorbell {
   static SendDoorbell decode(const std::uint8_t* in) {
     return {load_be32(in + 4) >> 8, static_cast<std::uint16_t>(load_be32(in))};
   }
+};
+
+/// Arms a completion queue: one event for the next completion behind `consumer`, the first that the
+/// application cannot have seen yet.
+struct CqArmDoorbell {
+  static constexpr std::uint32_t kBytes = 8;
+  static constexpr std::uint32_t kSolicitedBit = 1U << 31;
+  std::uint32_t cqn = 0;  ///< 24 bits
+  bool solicited_only = false;
+  std::uint32_t consumer = 0;
+
+  void encode(std::uint8_t* out) const {
+    store_be32(out, cqn | (solicited_only ? kSolicitedBit : 0));
+    store_be32(out + 4, consumer);
+  }
+  static CqArmDoorbell decode(const std::uint8_t* in) {
+    const std::uint32_t word = load_be32(in);
+    return {word & ~kSolicitedBit, (word & kSolicitedBit) != 0, load_be32(in + 4)};
+  }
+};
+
+/// Gives event queue entries up to `consumer` back and asks for an interrupt at the next one.
+struct EqArmDoorbell {
+  static constexpr std::uint32_t kBytes = 8;
+  std::uint32_t eqn = 0;
+  std::uint32_t consumer = 0;
+
+  void encode(std::uint8_t* out) const {
+    store_be32(out, eqn);
+    store_be32(out + 4, consumer);
+  }
+  static EqArmDoorbell decode(const std::uint8_t* in) { return {load_be32(in), load_be32(in + 4)}; }
+};
+
+/// Receive doorbell of a queue pair in ERR, whose doorbell record the device does not look at any
+/// more: RECVs posted since are flushed.
+struct RecvDoorbell {
+  static constexpr std::uint32_t kBytes = 8;
+  std::uint32_t qpn = 0;
+
+  void encode(std::uint8_t* out) const {
+    store_be32(out, 0);
+    store_be32(out + 4, qpn << 8);
+  }
+  static RecvDoorbell decode(const std::uint8_t* in) { return {load_be32(in + 4) >> 8}; }
 };
 
 /// Doorbell record in host memory, one cache line a queue: word 0 the RQ's producer counter, word 1

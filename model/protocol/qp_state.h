@@ -16,10 +16,14 @@ enum class QpState : std::uint8_t {
   kError = 6,
 };
 
+/// Transport services, numbered as ibv_qp_type.
+enum class QpType : std::uint8_t { kRc = 2, kUc = 3, kUd = 4 };
+
 /// Bits of ibv_modify_qp's attribute mask (rdma-core verbs.h).
 struct QpAttrMask {
   static constexpr std::uint32_t kState = 1U << 0;
   static constexpr std::uint32_t kCurState = 1U << 1;
+  static constexpr std::uint32_t kEnSqdAsyncNotify = 1U << 2;
   static constexpr std::uint32_t kAccessFlags = 1U << 3;
   static constexpr std::uint32_t kPkeyIndex = 1U << 4;
   static constexpr std::uint32_t kPort = 1U << 5;
@@ -37,9 +41,10 @@ struct QpAttrMask {
   static constexpr std::uint32_t kDestQpn = 1U << 20;
 };
 
-/// Whether RC may go from `from` to `to` with the attributes in `mask`: every required bit present
-/// and none outside required and optional (IBTA vol 1, 10.3; ibv_modify_qp's tables).
-bool rc_transition_allowed(QpState from, QpState to, std::uint32_t mask);
+/// Whether a queue pair of `type` may go from `from` to `to` with the attributes in `mask`: every
+/// required bit present and none outside required and optional (IBTA vol 1, 10.3; Linux
+/// ib_modify_qp_is_ok).
+bool qp_transition_allowed(QpType type, QpState from, QpState to, std::uint32_t mask);
 
 const char* qp_state_name(QpState state);
 

@@ -138,6 +138,13 @@ bool decode_wqe(const std::uint8_t* in, std::size_t available, SendWqe& out) {
   return true;
 }
 
+void encode_srq_next(std::uint16_t next, std::uint8_t* out) {
+  std::memset(out, 0, kSrqNextBytes);
+  store_be16(out + 2, next);
+}
+
+std::uint16_t decode_srq_next(const std::uint8_t* in) { return load_be16(in + 2); }
+
 void encode_recv_wqe(const Sge* sge, std::uint32_t count, std::uint32_t max_sge,
                      std::uint8_t* out) {
   for (std::uint32_t i = 0; i < count; ++i)

@@ -66,10 +66,17 @@ std::uint32_t peek_wqe_blocks(const std::uint8_t* in);
 inline constexpr std::uint32_t kInvalidLkey = 0x100;
 
 struct RecvWqe {
+  std::uint16_t index = 0;  ///< what its CQE reports: number of the RECV, shared: its ring slot
   std::uint32_t sge_count = 0;
   std::uint32_t length = 0;  ///< sum of the segments
   std::array<Sge, kMaxSge> sge{};
 };
+
+/// A shared receive queue's WQE starts with a segment that names the ring slot of the next one
+/// (mlx5_wqe_srq_next_seg): its slots are freed in any order.
+inline constexpr std::uint32_t kSrqNextBytes = 16;
+void encode_srq_next(std::uint16_t next, std::uint8_t* out);
+std::uint16_t decode_srq_next(const std::uint8_t* in);
 
 void encode_recv_wqe(const Sge* sge, std::uint32_t count, std::uint32_t max_sge, std::uint8_t* out);
 void decode_recv_wqe(const std::uint8_t* in, std::uint32_t max_sge, RecvWqe& out);

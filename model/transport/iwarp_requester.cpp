@@ -76,12 +76,13 @@ void IwarpTransport::issue(QueuePair& qp, SendEntry& entry) const {
 }
 
 PlanStatus IwarpTransport::plan_request(QueuePair& qp, Time now, TxPlan& plan) {
-  if (qp.state != protocol::QpState::kRts) return PlanStatus::kNoWqe;
+  if (!qp.may_send()) return PlanStatus::kNoWqe;
   IwarpConnection& c = connection(qp);
   if (qp.failed || c.closed) return PlanStatus::kBlocked;
   if (c.mid_message()) {
     return plan_segment(qp, now, plan) ? PlanStatus::kPlanned : PlanStatus::kBlocked;
   }
+  if (qp.state == protocol::QpState::kSqd) return PlanStatus::kBlocked;
   SendEntry* entry = qp.entry(qp.tx_number);
   if (entry == nullptr) return PlanStatus::kNoWqe;
   if (entry->finished || entry->issued) return PlanStatus::kBlocked;  // failed: the queue stops

@@ -304,6 +304,7 @@ void IwarpTransport::terminate_stream(QueuePair& qp, TerminateLayer layer, std::
 }
 
 void IwarpTransport::refuse(QueuePair& qp, const RxPlan& plan, Refusal why, Time /*now*/) {
+  qp.refusal = why;
   IwarpConnection& c = connection(qp);
   c.arriving_bytes = 0;
   switch (why) {

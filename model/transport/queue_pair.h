@@ -33,6 +33,14 @@ struct SendEntry {
   stats::MessageTrace* trace = nullptr;
 };
 
+/// Why the responder half refuses a request (IBTA vol 1, 9.7.5.2.8: NAK codes; RNR).
+enum class Refusal : std::uint8_t {
+  kReceiverNotReady,
+  kInvalidRequest,
+  kRemoteAccess,
+  kOperational
+};
+
 /// Something the responder half owes its peer, in PSN order.
 struct ResponseEntry {
   enum class Kind : std::uint8_t { kAck, kNak, kReadResponse, kAtomicResponse };
@@ -100,6 +108,7 @@ struct TransportCounters {
 /// Protocol state of a queue pair, both halves. Kernel-free; time comes in as arguments.
 struct QueuePair {
   std::uint32_t qpn = 0;
+  protocol::QpType type = protocol::QpType::kRc;
   std::uint32_t pd = 0;
   std::uint32_t send_cqn = 0;
   std::uint32_t recv_cqn = 0;
@@ -135,7 +144,8 @@ struct QueuePair {
   std::uint32_t msn = 0;
   bool sequence_nak_sent = false;
   bool failed = false;  ///< a fatal NAK was queued; the QP goes to ERR when it is sent
-  std::uint32_t reads_in_service = 0;  ///< READs and atomics not answered to the end yet
+  Refusal refusal = Refusal::kOperational;  ///< why, when `failed`
+  std::uint32_t reads_in_service = 0;       ///< READs and atomics not answered to the end yet
   InboundMessage inbound;
   InboundMessage inbound_before;  ///< as it was before the packet in hand, should it be refused
   Time next_ack_at{0};            ///< ACK moderation: none before
@@ -151,7 +161,15 @@ struct QueuePair {
   }
   bool can_receive() const {
     return state == protocol::QpState::kRtr || state == protocol::QpState::kRts ||
-           state == protocol::QpState::kSqd;
+           state == protocol::QpState::kSqd || state == protocol::QpState::kSqe;
+  }
+  /// Requests may go out; in SQD only those that were begun before.
+  bool may_send() const {
+    return state == protocol::QpState::kRts || state == protocol::QpState::kSqd;
+  }
+  /// Send work comes back unexecuted.
+  bool flushes_sends() const {
+    return state == protocol::QpState::kError || state == protocol::QpState::kSqe;
   }
 };
 

@@ -85,7 +85,7 @@ void RcTransport::issue(QueuePair& qp, SendEntry& entry) {
 }
 
 PlanStatus RcTransport::plan_request(QueuePair& qp, Time now, TxPlan& plan) {
-  if (qp.state != protocol::QpState::kRts) return PlanStatus::kNoWqe;
+  if (!qp.may_send()) return PlanStatus::kNoWqe;
   if (now < qp.rnr_until) return PlanStatus::kDelayed;
   SendEntry* entry = qp.entry(qp.tx_number);
   while (entry != nullptr && done(*entry)) {
@@ -95,7 +95,7 @@ PlanStatus RcTransport::plan_request(QueuePair& qp, Time now, TxPlan& plan) {
   if (entry == nullptr) return PlanStatus::kNoWqe;
   if (entry->finished) return PlanStatus::kBlocked;  // failed locally: the queue stops here
   if (!entry->issued) {
-    if (!may_issue(qp, *entry)) return PlanStatus::kBlocked;
+    if (qp.state == protocol::QpState::kSqd || !may_issue(qp, *entry)) return PlanStatus::kBlocked;
     issue(qp, *entry);
   }
   plan = TxPlan{};

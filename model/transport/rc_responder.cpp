@@ -323,6 +323,7 @@ void RcTransport::push_nak(QueuePair& qp, std::uint32_t psn, std::uint8_t syndro
 void RcTransport::refuse(QueuePair& qp, const RxPlan& plan, Refusal why, Time now) {
   qp.expected_psn = plan.psn;
   qp.inbound = qp.inbound_before;
+  qp.refusal = why;
   switch (why) {
     case Refusal::kReceiverNotReady:
       ++counters_.rnr_naks_sent;
@@ -347,6 +348,7 @@ void RcTransport::refuse(QueuePair& qp, const RxPlan& plan, Refusal why, Time no
 void RcTransport::refuse_response(QueuePair& qp, const TxPlan& plan, Refusal why, Time now) {
   qp.responses.clear();
   qp.reads_in_service = 0;
+  qp.refusal = why;
   const bool rights = why == Refusal::kRemoteAccess;
   if (rights) ++counters_.resp_remote_access_errors;
   push_nak(qp, plan.psn,

@@ -100,14 +100,6 @@ struct RxPlan {
   std::uint64_t entry_number = 0;
 };
 
-/// Why the responder half refuses a request (IBTA vol 1, 9.7.5.2.8: NAK codes; RNR).
-enum class Refusal : std::uint8_t {
-  kReceiverNotReady,
-  kInvalidRequest,
-  kRemoteAccess,
-  kOperational
-};
-
 /// Reliability and framing that differ between the wires, without time of its own: it decides, the
 /// NIC's units spend the time. One object a NIC; per-connection state lives in the QueuePair.
 class Transport {

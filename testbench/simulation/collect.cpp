@@ -249,7 +249,8 @@ Result collect(System& system, const config::LoadedConfig& loaded) {
     HostResult host = busiest_core(system, node, start, now);
     const auto& driver = node.host.verbs.stats();
     const auto& registration = driver.registration;
-    host.syscalls = registration.calls + driver.commands;  // the data path makes none
+    host.syscalls = registration.calls + driver.commands + driver.syscalls;
+    host.interrupts = driver.interrupts;
     result.hosts.push_back(host);
     result.registration.calls += registration.calls;
     result.registration.pages += registration.pages;

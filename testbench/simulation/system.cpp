@@ -53,6 +53,7 @@ Node::Node(const sc_core::sc_module_name& name, const config::Config& config, st
   pcie.device_initiator.bind(nic.doorbell.bar);
   pcie.host_initiator.bind(host.root_complex.dma_socket);
   host.root_complex.mmio_socket.bind(pcie.host_target);
+  for (const auto& queue : host.verbs.event_queues()) nic.events.create(queue);
   nic.wqe_fetcher.set_instruments(&host.verbs);
   nic.responder.set_instruments(&host.verbs);
 }

@@ -58,12 +58,16 @@ void Endpoint::create() {
   host::verbs::Context& verbs = host.verbs;
   pd_ = verbs.alloc_pd();
   const std::uint32_t entries = std::max(1U, w.qps) * std::max(1U, w.depth) + 1;
+  host::verbs::CqInitAttr cq;
+  cq.entries = entries;
+  cq.ignore_overrun = true;  // it has room for all that can be posted
   if (w.bidirectional && config::takes_recv(w.op)) {
     // One thread sends and receives: it spins on one queue for both.
-    send_cq = recv_cq = verbs.create_cq(core, 2 * entries);
+    cq.entries = 2 * entries;
+    send_cq = recv_cq = verbs.create_cq(core, cq);
   } else {
-    send_cq = verbs.create_cq(core, entries);
-    recv_cq = verbs.create_cq(core, entries);
+    send_cq = verbs.create_cq(core, cq);
+    recv_cq = verbs.create_cq(core, cq);
   }
   host::verbs::QpInitAttr attr;
   attr.max_send_wr = std::max(1U, w.depth);

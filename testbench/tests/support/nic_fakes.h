@@ -139,10 +139,34 @@ struct FakeCq : nic::CompletionQueueIf {
             Time t) override {
     posts.push_back({cqn, cqe, t});
   }
-  void create(std::uint32_t /*cqn*/, std::uint64_t /*ring_address*/,
-              std::uint32_t /*log_entries*/) override {}
+  void create(const protocol::CreateCqCommand& /*create*/) override {}
+  bool modify(const protocol::ModifyCqCommand& /*modify*/) override { return true; }
+  bool resize(const protocol::ResizeCqCommand& /*resize*/) override { return true; }
+  bool destroy(std::uint32_t /*cqn*/) override { return true; }
+  void arm(const protocol::CqArmDoorbell& /*doorbell*/, Time /*t*/) override {}
 
   std::vector<Post> posts;
+};
+
+struct FakeEvents : nic::EventIf {
+  void create(const protocol::CreateEqCommand& /*create*/) override {}
+  void raise(const protocol::Event& event, Time t) override { raised.push_back({event, t}); }
+  void notify(std::uint32_t eqn, std::uint32_t cqn, Time t) override {
+    notified.push_back({eqn, cqn, t});
+  }
+  void arm(const protocol::EqArmDoorbell& /*doorbell*/, Time /*t*/) override {}
+
+  struct Raised {
+    protocol::Event event;
+    Time at;
+  };
+  struct Notified {
+    std::uint32_t eqn;
+    std::uint32_t cqn;
+    Time at;
+  };
+  std::vector<Raised> raised;
+  std::vector<Notified> notified;
 };
 
 struct FakeCommands : nic::CommandIf {
@@ -161,6 +185,10 @@ struct FakeRecvQueues : nic::RecvQueueIf {
   void consume(nic::QpContext& /*qp*/, Time /*t*/) override {}
   void prefetch(nic::QpContext& /*qp*/, Time /*t*/) override {}
   void flush(nic::QpContext& qp, Time t) override { flushed.push_back({qp.qpn, t}); }
+  void create_shared(const protocol::CreateSrqCommand& /*create*/) override {}
+  nic::RecvQueue* find_shared(std::uint32_t /*srqn*/) override { return nullptr; }
+  void destroy_shared(std::uint32_t /*srqn*/) override {}
+  void arm_limit(nic::RecvQueue& /*queue*/, std::uint32_t /*limit*/, Time /*t*/) override {}
 
   std::vector<QpCall> flushed;
 };

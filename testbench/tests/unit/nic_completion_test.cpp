@@ -113,7 +113,7 @@ TEST(CqUnit, TheOwnerBitFlipsWithEveryPassOfTheRing) {
   FakeDma dma;
   nic::CqUnit unit("unit");
   unit.dma.bind(dma);
-  unit.create(3, 0x4000, 2);  // four entries
+  unit.create({3, 2, 0x4000, 0, 0, true});  // four entries
   for (std::uint32_t i = 0; i < 10; ++i) {
     Cqe cqe;
     cqe.kind = Cqe::Kind::kRespSend;

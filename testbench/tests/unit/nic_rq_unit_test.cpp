@@ -29,10 +29,10 @@ struct Rig : nic::Waiter {
     qp.qpn = 9;
     qp.recv_cqn = 2;
     qp.state = protocol::QpState::kRts;
-    qp.rq_address = kRing;
-    qp.doorbell_record = kRecord;
-    qp.rq_log_entries = 3;
-    qp.rq_max_sge = 2;
+    qp.own_rq.ring_address = kRing;
+    qp.own_rq.doorbell_record = kRecord;
+    qp.own_rq.log_entries = 3;
+    qp.own_rq.max_sge = 2;
   }
 
   /// What the driver does: WQE into the ring, then the record. RECV i takes 100 + i bytes.
@@ -76,8 +76,8 @@ TEST(RqUnit, PrefetchReadsTheRecordAndThenTheWqes) {
   EXPECT_EQ(rig.dma.reads[1].at, nanoseconds(100));
   EXPECT_EQ(rig.dma.reads[1].bytes, 96U);
   EXPECT_EQ(rig.ask(), Answer::kReady);
-  EXPECT_EQ(rig.qp.rq.size(), 3U);
-  EXPECT_EQ(rig.qp.rq[2].length, 102U);
+  EXPECT_EQ(rig.qp.own_rq.wqes.size(), 3U);
+  EXPECT_EQ(rig.qp.own_rq.wqes[2].length, 102U);
 }
 
 TEST(RqUnit, WithoutAnyRecvTheFrameIsToldSoAfterOneLook) {
@@ -99,7 +99,7 @@ TEST(RqUnit, ARecvPostedLaterIsFound) {
   sc_core::sc_start();
   EXPECT_EQ(rig.answers.back(), Answer::kReady);
   EXPECT_EQ(rig.resumed.back(), nanoseconds(300));  // record, then WQE
-  EXPECT_EQ(rig.qp.rq.front().length, 100U);
+  EXPECT_EQ(rig.qp.recv().length, 100U);
 }
 
 TEST(RqUnit, ARecordReadOlderThanTheFrameIsNotTrusted) {
@@ -114,20 +114,20 @@ TEST(RqUnit, ARecordReadOlderThanTheFrameIsNotTrusted) {
 
 TEST(RqUnit, FetchesEndAtTheRingsEnd) {
   Rig rig;
-  rig.qp.rq_producer = rig.qp.rq_fetched = rig.qp.rq_consumed = 6;
+  rig.qp.own_rq.producer = rig.qp.own_rq.fetched = 6;
   rig.posted = 6;
   for (int i = 0; i < 4; ++i) rig.post();
   rig.unit.prefetch(rig.qp, kTimeZero);
   sc_core::sc_start();
   EXPECT_EQ(rig.dma.reads.back().address, kRing + 6 * 32);
   EXPECT_EQ(rig.dma.reads.back().bytes, 64U);
-  EXPECT_EQ(rig.qp.rq.size(), 2U);
+  EXPECT_EQ(rig.qp.own_rq.wqes.size(), 2U);
   rig.unit.consume(rig.qp, sim_now());  // one of four is left: fetch the rest
   sc_core::sc_start();
   EXPECT_EQ(rig.dma.reads.back().address, kRing);
-  ASSERT_EQ(rig.qp.rq.size(), 3U);
-  EXPECT_EQ(rig.qp.rq[0].length, 107U);
-  EXPECT_EQ(rig.qp.rq[1].length, 108U);
+  ASSERT_EQ(rig.qp.own_rq.wqes.size(), 3U);
+  EXPECT_EQ(rig.qp.own_rq.wqes[0].length, 107U);
+  EXPECT_EQ(rig.qp.own_rq.wqes[1].length, 108U);
 }
 
 TEST(RqUnit, FlushCompletesAllThatIsPostedInOrder) {

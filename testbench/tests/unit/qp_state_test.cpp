@@ -11,8 +11,9 @@
 namespace rnic::testbench {
 namespace {
 
+using protocol::qp_transition_allowed;
 using protocol::QpState;
-using protocol::rc_transition_allowed;
+using protocol::QpType;
 
 std::uint32_t bits(std::initializer_list<int> numbers) {
   std::uint32_t mask = 0;
@@ -59,7 +60,7 @@ TEST(QpState, EveryPairOfStates) {
       const Row* row = find(rows, from, to);
       const bool always = to == QpState::kReset || (to == QpState::kError && f != 0);
       const std::uint32_t mask = row != nullptr ? row->required : 0;
-      EXPECT_EQ(rc_transition_allowed(from, to, mask | 1U), row != nullptr || always)
+      EXPECT_EQ(qp_transition_allowed(QpType::kRc, from, to, mask | 1U), row != nullptr || always)
           << int{f} << " to " << int{t};
     }
   }
@@ -72,19 +73,22 @@ TEST(QpState, EveryBitOfEveryTransition) {
       const bool required = (row.required & one) != 0;
       const bool optional = (row.optional & one) != 0;
       if (required) {
-        EXPECT_FALSE(rc_transition_allowed(row.from, row.to, row.required & ~one)) << bit;
+        EXPECT_FALSE(qp_transition_allowed(QpType::kRc, row.from, row.to, row.required & ~one))
+            << bit;
       } else {
-        EXPECT_EQ(rc_transition_allowed(row.from, row.to, row.required | one), optional)
+        EXPECT_EQ(qp_transition_allowed(QpType::kRc, row.from, row.to, row.required | one),
+                  optional)
             << qp_state_name(row.from) << " to " << qp_state_name(row.to) << " bit " << bit;
       }
     }
-    EXPECT_TRUE(rc_transition_allowed(row.from, row.to, row.required | row.optional | 1U));
+    EXPECT_TRUE(
+        qp_transition_allowed(QpType::kRc, row.from, row.to, row.required | row.optional | 1U));
   }
 }
 
 TEST(QpState, ResetAndErrorTakeNoAttributes) {
-  EXPECT_FALSE(rc_transition_allowed(QpState::kRts, QpState::kReset, bits({3})));
-  EXPECT_FALSE(rc_transition_allowed(QpState::kRts, QpState::kError, bits({15})));
+  EXPECT_FALSE(qp_transition_allowed(QpType::kRc, QpState::kRts, QpState::kReset, bits({3})));
+  EXPECT_FALSE(qp_transition_allowed(QpType::kRc, QpState::kRts, QpState::kError, bits({15})));
 }
 
 }  // namespace
