@@ -43,22 +43,45 @@ class RigSide {
     pd = verbs().alloc_pd();
     send_cq = verbs().create_cq(core, 64);
     recv_cq = verbs().create_cq(core, 64);
+    qp = make_qp(qp_attr());
+  }
+
+  /// What create() makes its queue pair of.
+  static host::verbs::QpInitAttr qp_attr() {
     host::verbs::QpInitAttr attr;
     attr.max_send_wr = attr.max_recv_wr = 32;
     attr.max_inline_data = 64;
-    qp = verbs().create_qp(core, pd, *send_cq, *recv_cq, attr);
-    ASSERT_NE(qp, nullptr);
+    return attr;
+  }
+
+  /// A further queue pair in INIT, on this side's completion queues.
+  host::verbs::QueuePair* make_qp(const host::verbs::QpInitAttr& attr,
+                                  std::uint32_t access = protocol::kAccessRemoteMask) {
+    return make_qp(attr, *send_cq, *recv_cq, access);
+  }
+  host::verbs::QueuePair* make_qp(const host::verbs::QpInitAttr& attr,
+                                  host::verbs::CompletionQueue& send,
+                                  host::verbs::CompletionQueue& recv,
+                                  std::uint32_t access = protocol::kAccessRemoteMask) {
+    host::verbs::QueuePair* made = verbs().create_qp(core, pd, send, recv, attr);
+    EXPECT_NE(made, nullptr);
     host::verbs::QpAttr init;
     init.qp_state = protocol::QpState::kInit;
-    init.access_flags = protocol::kAccessRemoteMask;
+    init.access_flags = access;
     using Mask = protocol::QpAttrMask;
-    ASSERT_EQ(verbs().modify_qp(core, *qp, init,
+    EXPECT_EQ(verbs().modify_qp(core, *made, init,
                                 Mask::kState | Mask::kPkeyIndex | Mask::kPort | Mask::kAccessFlags),
               host::Status::kOk);
+    return made;
   }
 
   void connect(std::uint32_t peer_qpn, const protocol::AddressVector& path,
                const config::TransportConfig& t) {
+    connect(*qp, peer_qpn, path, t);
+  }
+  /// RTS towards `peer_qpn`.
+  void connect(host::verbs::QueuePair& pair, std::uint32_t peer_qpn,
+               const protocol::AddressVector& path, const config::TransportConfig& t) {
     using Mask = protocol::QpAttrMask;
     host::verbs::QpAttr attr;
     attr.qp_state = protocol::QpState::kRtr;
@@ -69,7 +92,7 @@ class RigSide {
     attr.max_dest_rd_atomic = t.max_dest_rd_atomic;
     attr.max_rd_atomic = t.max_rd_atomic;
     attr.min_rnr_timer = t.min_rnr_timer;
-    ASSERT_EQ(verbs().modify_qp(core, *qp, attr,
+    ASSERT_EQ(verbs().modify_qp(core, pair, attr,
                                 Mask::kState | Mask::kAv | Mask::kPathMtu | Mask::kDestQpn |
                                     Mask::kRqPsn | Mask::kMaxDestRdAtomic | Mask::kMinRnrTimer),
               host::Status::kOk);
@@ -77,7 +100,7 @@ class RigSide {
     attr.timeout = t.ack_timeout;
     attr.retry_cnt = t.retry_count;
     attr.rnr_retry = t.rnr_retry;
-    ASSERT_EQ(verbs().modify_qp(core, *qp, attr,
+    ASSERT_EQ(verbs().modify_qp(core, pair, attr,
                                 Mask::kState | Mask::kSqPsn | Mask::kTimeout | Mask::kRetryCnt |
                                     Mask::kRnrRetry | Mask::kMaxQpRdAtomic),
               host::Status::kOk);
@@ -96,23 +119,39 @@ class RigSide {
   host::Status post(host::verbs::WrOpcode opcode, std::uint64_t local, std::uint32_t lkey,
                     std::uint32_t bytes, std::uint64_t remote = 0, std::uint32_t rkey = 0,
                     std::uint32_t imm = 0) {
+    return post(*qp, opcode, local, lkey, bytes, remote, rkey, imm);
+  }
+  host::Status post(host::verbs::QueuePair& pair, host::verbs::WrOpcode opcode, std::uint64_t local,
+                    std::uint32_t lkey, std::uint32_t bytes, std::uint64_t remote = 0,
+                    std::uint32_t rkey = 0, std::uint32_t imm = 0,
+                    std::uint32_t flags = host::verbs::SendFlags::kSignaled) {
     const protocol::Sge sge{local, bytes, lkey};
     host::verbs::SendWr wr;
     wr.wr_id = ++wr_ids;
     wr.opcode = opcode;
-    wr.flags = host::verbs::SendFlags::kSignaled;
+    wr.flags = flags;
     wr.sg_list = &sge;
     wr.num_sge = 1;
     wr.remote_addr = remote;
     wr.rkey = rkey;
     wr.imm_data = imm;
-    return verbs().post_send(core, *qp, &wr, 1);
+    return verbs().post_send(core, pair, &wr, 1);
   }
 
   host::Status post_recv(std::uint64_t local, std::uint32_t lkey, std::uint32_t bytes) {
+    return post_recv(*qp, local, lkey, bytes);
+  }
+  host::Status post_recv(host::verbs::QueuePair& pair, std::uint64_t local, std::uint32_t lkey,
+                         std::uint32_t bytes) {
     const protocol::Sge sge{local, bytes, lkey};
     const host::verbs::RecvWr wr{++wr_ids, &sge, 1};
-    return verbs().post_recv(core, *qp, &wr, 1);
+    return verbs().post_recv(core, pair, &wr, 1);
+  }
+  host::Status post_srq_recv(host::verbs::SharedReceiveQueue& srq, std::uint64_t local,
+                             std::uint32_t lkey, std::uint32_t bytes) {
+    const protocol::Sge sge{local, bytes, lkey};
+    const host::verbs::RecvWr wr{++wr_ids, &sge, 1};
+    return verbs().post_srq_recv(core, srq, &wr, 1);
   }
 
   /// Spins until `cq` has a completion and takes it.
@@ -139,7 +178,11 @@ class RigSide {
   host::verbs::Context& verbs() { return node.host.verbs; }
   host::AddressSpace& space() { return node.host.space; }
   link::LinkPort& port() { return node.nic.port.link; }
-  const nic::QpContext& device_qp() { return *node.nic.queue_pairs.find(qp->qpn); }
+  const nic::QpContext& device_qp() { return device_qp(*qp); }
+  const nic::QpContext& device_qp(const host::verbs::QueuePair& pair) {
+    return *node.nic.queue_pairs.find(pair.qpn);
+  }
+  protocol::QpState state() { return device_qp().state; }
   std::uint32_t index() const { return index_; }
 
   Node node;
@@ -176,6 +219,12 @@ class VerbsRig {
     a.connect(b.qp->qpn, path_between(0, 1), config().transport);
     b.connect(a.qp->qpn, path_between(1, 0), config().transport);
     settle();
+  }
+
+  /// Two more queue pairs, of either side, up to RTS.
+  void join(host::verbs::QueuePair& of_a, host::verbs::QueuePair& of_b) {
+    a.connect(of_a, of_b.qpn, path_between(0, 1), config().transport);
+    b.connect(of_b, of_a.qpn, path_between(1, 0), config().transport);
   }
 
   /// Both cores catch up, and whatever is under way arrives.

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+// Public cases, theme PE: protection and access errors. What status, who reports it, what state the
+// queue pairs are in afterwards, which bytes were placed.
+#include <gtest/gtest.h>
+
+#include "support/verbs_rig.h"
+
+namespace rnic::testbench {
+namespace {
+
+using host::Status;
+using host::verbs::QueuePair;
+using host::verbs::Wc;
+using host::verbs::WrOpcode;
+using protocol::QpState;
+using protocol::WcStatus;
+using Bytes = std::vector<std::uint8_t>;
+
+constexpr std::uint64_t kPage = 4096;
+
+std::uint32_t swapped(std::uint32_t value) { return __builtin_bswap32(value); }
+
+/// Two hosts, a page of each, filled differently.
+struct PeRig {
+  explicit PeRig(const Settings& more = {}) : rig(with({{"transport.protocol", "rocev2"}}, more)) {}
+
+  void connect(std::uint32_t remote_access = protocol::kAccessRemoteMask,
+               protocol::AccessFlags mine_access = kAllAccess,
+               protocol::AccessFlags theirs_access = kAllAccess) {
+    rig.a.create();
+    rig.b.create();
+    from = rig.a.make_qp(RigSide::qp_attr());
+    to = rig.b.make_qp(RigSide::qp_attr(), remote_access);
+    rig.join(*from, *to);
+    mine = rig.a.buffer(kPage, mine_access);
+    theirs = rig.b.buffer(kPage, theirs_access);
+    rig.a.fill(mine.address, before_mine);
+    rig.b.fill(theirs.address, before_theirs);
+    rig.settle();
+  }
+
+  Status post(WrOpcode opcode, std::uint32_t lkey, std::uint32_t rkey, std::uint64_t remote,
+              std::uint32_t bytes = 64) {
+    return rig.a.post(*from, opcode, mine.address, lkey, bytes, remote, rkey);
+  }
+  /// The status of one request.
+  WcStatus outcome(WrOpcode opcode, std::uint32_t lkey, std::uint32_t rkey, std::uint64_t remote,
+                   std::uint32_t bytes = 64) {
+    EXPECT_EQ(post(opcode, lkey, rkey, remote, bytes), Status::kOk);
+    const Wc wc = rig.a.await_send();
+    EXPECT_EQ(wc.qp_num, from->qpn);
+    rig.settle();
+    return wc.status;
+  }
+  WcStatus write(std::uint32_t rkey) {
+    return outcome(WrOpcode::kRdmaWrite, mine.region.lkey, rkey, theirs.address);
+  }
+  QpState requester() { return rig.a.device_qp(*from).state; }
+  QpState responder() { return rig.b.device_qp(*to).state; }
+  void expect_untouched() {
+    EXPECT_EQ(rig.a.bytes_at(mine.address, kPage), before_mine);
+    EXPECT_EQ(rig.b.bytes_at(theirs.address, kPage), before_theirs);
+  }
+  const transport::TransportCounters& responder_counters() {
+    return rig.b.node.nic.transport().counters();
+  }
+
+  VerbsRig rig;
+  QueuePair* from = nullptr;
+  QueuePair* to = nullptr;
+  RigBuffer mine;
+  RigBuffer theirs;
+  const Bytes before_mine = Bytes(kPage, 0x22);
+  const Bytes before_theirs = Bytes(kPage, 0x11);
+};
+
+TEST(CasePE, PE01_BadLkey) {
+  PeRig t;
+  t.rig.run([&] {
+    t.connect();
+    const std::uint64_t frames = t.rig.a.port().sent().data_packets;
+    ASSERT_EQ(t.post(WrOpcode::kRdmaWrite, 0x00FF'FF00, t.theirs.region.rkey, t.theirs.address),
+              Status::kOk);
+    ASSERT_EQ(
+        t.post(WrOpcode::kRdmaWrite, t.mine.region.lkey, t.theirs.region.rkey, t.theirs.address),
+        Status::kOk);
+    EXPECT_EQ(t.rig.a.await_send().status, WcStatus::kLocalProtectionError);
+    EXPECT_EQ(t.rig.a.await_send().status, WcStatus::kWrFlushError);
+    t.rig.settle();
+    EXPECT_EQ(t.rig.a.port().sent().data_packets, frames) << "no packet left";
+    EXPECT_EQ(t.requester(), QpState::kError);
+    EXPECT_EQ(t.responder(), QpState::kRts);
+    EXPECT_EQ(t.responder_counters().rx_write_requests, 0U);
+    t.expect_untouched();
+  });
+}
+
+TEST(CasePE, PE03_ReadSinkWithoutLocalWrite) {
+  PeRig t;
+  t.rig.run([&] {
+    t.connect(protocol::kAccessRemoteMask, 0);
+    const Time posted = t.rig.a.core.now();
+    EXPECT_EQ(
+        t.outcome(WrOpcode::kRdmaRead, t.mine.region.lkey, t.theirs.region.rkey, t.theirs.address),
+        WcStatus::kLocalProtectionError);
+    // The right is checked when the data arrives: twice the cable at least has passed.
+    EXPECT_GT(t.rig.a.send_cq->written.last_write() - posted, 2 * t.rig.config().link.delay);
+    EXPECT_EQ(t.responder_counters().rx_read_requests, 1U);
+    EXPECT_EQ(t.requester(), QpState::kError);
+    EXPECT_EQ(t.responder(), QpState::kRts);
+    t.expect_untouched();
+  });
+}
+
+TEST(CasePE, PE04_QueuePairWithoutRemoteWrite) {
+  PeRig t;
+  t.rig.run([&] {
+    t.connect(protocol::kAccessRemoteRead);
+    for (int i = 0; i < 2; ++i) {
+      ASSERT_EQ(t.rig.b.post_recv(*t.to, t.theirs.address, t.theirs.region.lkey, 64), Status::kOk);
+    }
+    EXPECT_EQ(t.write(t.theirs.region.rkey), WcStatus::kRemoteInvalidRequestError);
+    EXPECT_EQ(t.requester(), QpState::kError);
+    EXPECT_EQ(t.responder(), QpState::kError);
+    EXPECT_EQ(t.responder_counters().rx_write_requests, 0U);
+    // No completion for the peer's request, only the RECVs come back.
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(t.rig.b.await_recv().status, WcStatus::kWrFlushError);
+    Wc wc;
+    EXPECT_EQ(t.rig.b.verbs().poll_cq(t.rig.b.core, *t.rig.b.send_cq, 1, &wc), 0U);
+    EXPECT_EQ(t.rig.b.verbs().poll_cq(t.rig.b.core, *t.rig.b.recv_cq, 1, &wc), 0U);
+    host::verbs::AsyncEvent event;
+    ASSERT_TRUE(t.rig.b.verbs().poll_async_event(t.rig.b.core, event));
+    EXPECT_EQ(event.type, protocol::EventType::kQpRequestError);
+    EXPECT_EQ(event.qp, t.to);
+    t.expect_untouched();
+  });
+}
+
+TEST(CasePE, PE05_BadRkey) {
+  PeRig t;
+  t.rig.run([&] {
+    t.connect();
+    QueuePair* other_from = t.rig.a.make_qp(RigSide::qp_attr());
+    QueuePair* other_to = t.rig.b.make_qp(RigSide::qp_attr());
+    t.rig.join(*other_from, *other_to);
+    EXPECT_EQ(t.write(t.theirs.region.rkey ^ 0x100), WcStatus::kRemoteAccessError);
+    t.expect_untouched();
+    EXPECT_EQ(t.requester(), QpState::kError);
+    EXPECT_EQ(t.responder(), QpState::kError);
+    Wc wc;
+    EXPECT_EQ(t.rig.b.verbs().poll_cq(t.rig.b.core, *t.rig.b.send_cq, 1, &wc), 0U);
+    EXPECT_EQ(t.rig.b.verbs().poll_cq(t.rig.b.core, *t.rig.b.recv_cq, 1, &wc), 0U);
+    // A query or the event tell.
+    EXPECT_EQ(t.rig.b.verbs().query_qp(t.rig.b.core, *t.to), QpState::kError);
+    host::verbs::AsyncEvent event;
+    ASSERT_TRUE(t.rig.b.verbs().poll_async_event(t.rig.b.core, event));
+    EXPECT_EQ(event.type, protocol::EventType::kQpAccessError);
+    // The other connection does not notice.
+    ASSERT_EQ(t.rig.a.post(*other_from, WrOpcode::kRdmaWrite, t.mine.address, t.mine.region.lkey,
+                           64, t.theirs.address, t.theirs.region.rkey),
+              Status::kOk);
+    EXPECT_EQ(t.rig.a.await_send().status, WcStatus::kSuccess);
+    // Both ends of the failed one need a reset, and work again after it.
+    host::verbs::QpAttr attr;
+    attr.qp_state = QpState::kReset;
+    using Mask = protocol::QpAttrMask;
+    EXPECT_EQ(t.rig.a.verbs().modify_qp(t.rig.a.core, *t.from, attr, Mask::kState), Status::kOk);
+    EXPECT_EQ(t.rig.b.verbs().modify_qp(t.rig.b.core, *t.to, attr, Mask::kState), Status::kOk);
+    attr.qp_state = QpState::kInit;
+    attr.access_flags = protocol::kAccessRemoteMask;
+    const auto init = Mask::kState | Mask::kPkeyIndex | Mask::kPort | Mask::kAccessFlags;
+    EXPECT_EQ(t.rig.a.verbs().modify_qp(t.rig.a.core, *t.from, attr, init), Status::kOk);
+    EXPECT_EQ(t.rig.b.verbs().modify_qp(t.rig.b.core, *t.to, attr, init), Status::kOk);
+    t.rig.join(*t.from, *t.to);
+    EXPECT_EQ(t.write(t.theirs.region.rkey), WcStatus::kSuccess);
+  });
+}
+
+TEST(CasePE, PE08_LkeyUsedAsRkeyWithSharedKeys) {
+  PeRig t;
+  t.rig.run([&] {
+    t.connect();
+    EXPECT_EQ(t.theirs.region.lkey, t.theirs.region.rkey);
+    EXPECT_EQ(t.write(t.theirs.region.lkey), WcStatus::kSuccess);
+  });
+}
+
+TEST(CasePE, DISABLED_PE08_Distinct) {
+  PeRig t({{"nic.key_policy", "distinct"}});
+  t.rig.run([&] {
+    t.connect();
+    EXPECT_NE(t.theirs.region.lkey, t.theirs.region.rkey);
+    EXPECT_EQ(t.write(t.theirs.region.lkey), WcStatus::kRemoteAccessError);
+    t.expect_untouched();
+  });
+}
+
+/// A key or an address that crossed to the peer in the wrong byte order, or no key at all.
+void expect_no_access(const std::function<WcStatus(PeRig&)>& write) {
+  PeRig t;
+  t.rig.run([&] {
+    t.connect();
+    EXPECT_EQ(write(t), WcStatus::kRemoteAccessError);
+    t.expect_untouched();
+    EXPECT_EQ(t.responder(), QpState::kError);
+  });
+}
+
+TEST(CasePE, PE09_ByteSwappedRkey) {
+  expect_no_access([](PeRig& t) { return t.write(swapped(t.theirs.region.rkey)); });
+}
+
+TEST(CasePE, PE09_NoRkey) {
+  expect_no_access([](PeRig& t) { return t.write(0); });
+}
+
+TEST(CasePE, PE09_ByteSwappedAddress) {
+  expect_no_access([](PeRig& t) {
+    return t.outcome(WrOpcode::kRdmaWrite, t.mine.region.lkey, t.theirs.region.rkey,
+                     __builtin_bswap64(t.theirs.address));
+  });
+}
+
+TEST(CasePE, PE13_SourcesNeedNoRight) {
+  PeRig t;
+  t.rig.run([&] {
+    t.connect(protocol::kAccessRemoteMask, 0);
+    ASSERT_EQ(t.rig.b.post_recv(*t.to, t.theirs.address, t.theirs.region.lkey, 64), Status::kOk);
+    EXPECT_EQ(t.write(t.theirs.region.rkey), WcStatus::kSuccess);
+    EXPECT_EQ(t.outcome(WrOpcode::kSend, t.mine.region.lkey, 0, 0), WcStatus::kSuccess);
+    EXPECT_EQ(t.rig.b.await_recv().status, WcStatus::kSuccess);
+  });
+}
+
+TEST(CasePE, PE13_SinksNeedLocalWrite) {
+  PeRig t;
+  t.rig.run([&] {
+    // READ: PE-03. RECV: the responder reports 4, the requester a remote operational error.
+    t.connect(protocol::kAccessRemoteMask, kAllAccess, 0);
+    ASSERT_EQ(t.rig.b.post_recv(*t.to, t.theirs.address, t.theirs.region.lkey, 64), Status::kOk);
+    ASSERT_EQ(t.post(WrOpcode::kSend, t.mine.region.lkey, 0, 0), Status::kOk);
+    EXPECT_EQ(t.rig.b.await_recv().status, WcStatus::kLocalProtectionError);
+    EXPECT_EQ(t.rig.a.await_send().status, WcStatus::kRemoteOperationError);
+    t.rig.settle();
+    EXPECT_EQ(t.requester(), QpState::kError);
+    EXPECT_EQ(t.responder(), QpState::kError);
+    t.expect_untouched();
+  });
+}
+
+TEST(CasePE, PE13_LocalWriteIsEnough) {
+  PeRig t;
+  t.rig.run([&] {
+    t.connect(protocol::kAccessRemoteMask, protocol::kAccessLocalWrite);
+    ASSERT_EQ(t.rig.b.post_recv(*t.to, t.theirs.address, t.theirs.region.lkey, 64), Status::kOk);
+    EXPECT_EQ(t.outcome(WrOpcode::kSend, t.mine.region.lkey, 0, 0), WcStatus::kSuccess);
+    EXPECT_EQ(t.rig.b.await_recv().status, WcStatus::kSuccess);
+    EXPECT_EQ(
+        t.outcome(WrOpcode::kRdmaRead, t.mine.region.lkey, t.theirs.region.rkey, t.theirs.address),
+        WcStatus::kSuccess);
+  });
+}
+
+TEST(CasePE, PE13_RegistrationWithRemoteWriteNeedsLocalWrite) {
+  PeRig t;
+  t.rig.run([&] {
+    t.connect();
+    const std::uint64_t address = t.rig.a.space().map(kPage);
+    for (const auto flags : {protocol::kAccessRemoteWrite, protocol::kAccessRemoteAtomic}) {
+      const auto refused = t.rig.a.verbs().reg_mr(t.rig.a.core, t.rig.a.pd, address, kPage, flags);
+      EXPECT_EQ(refused.status, Status::kEinval);
+    }
+    EXPECT_EQ(t.rig.a.verbs()
+                  .reg_mr(t.rig.a.core, t.rig.a.pd, address, kPage, protocol::kAccessRemoteRead)
+                  .status,
+              Status::kOk);
+  });
+}
+
+}  // namespace
+}  // namespace rnic::testbench
