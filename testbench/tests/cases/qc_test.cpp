@@ -367,6 +367,7 @@ TEST(CaseQC, QC10_TheAnswerBeforeTheAcknowledgement) {
     }
     ASSERT_EQ(t.send(t.rig.a, *t.from, t.mine, 8), Status::kOk);
     const std::uint64_t first = t.rig.a.wr_ids;
+    t.rig.settle(microseconds(3));  // its acknowledgement is out
     ASSERT_EQ(t.send(t.rig.a, *t.from, t.mine, 8), Status::kOk);
     for (int i = 0; i < 2; ++i) EXPECT_EQ(t.rig.b.await_recv().status, WcStatus::kSuccess);
     ASSERT_EQ(t.send(t.rig.b, *t.to, t.theirs, 8), Status::kOk);
