@@ -38,7 +38,7 @@ std::vector<Row> table() {
       {QpState::kInit, QpState::kRtr, bits({7, 8, 20, 12, 17, 15}), bits({3, 4})},
       {QpState::kRtr, QpState::kRts, bits({16, 9, 10, 11, 13}), bits({1, 3, 15})},
       {QpState::kRts, QpState::kRts, 0, bits({1, 3, 15})},
-      {QpState::kRts, QpState::kSqd, 0, 0},
+      {QpState::kRts, QpState::kSqd, 0, bits({2})},
       {QpState::kSqd, QpState::kSqd, 0, bits({5, 7, 9, 10, 11, 13, 17, 3, 4, 15})},
       {QpState::kSqd, QpState::kRts, 0, bits({1, 3, 15})},
   };
