@@ -15,7 +15,11 @@ struct MemoryConfig {
   Time reg_page_cost;
   Time dereg_call_cost;
   Time dereg_page_cost;
-  Time read_latency;   ///< root complex: a DMA read, from TLP in to first data out
+  Time odp_fault_cost;            ///< driver's time for a page fault of the device
+  Time odp_page_cost;             ///< and for each page that it maps
+  std::uint64_t odp_granularity;  ///< bytes mapped around a fault
+  std::uint32_t odp_handlers;     ///< faults handled at a time
+  Time read_latency;              ///< root complex: a DMA read, from TLP in to first data out
   Time write_latency;  ///< root complex: a posted write, from TLP in to visible to the CPU
   BitRate bandwidth;
 };
@@ -37,6 +41,12 @@ struct CpuConfig {
   Time syscall_cost;       ///< enter and leave the kernel
   Time interrupt_latency;  ///< from the interrupt's arrival to the end of its handler
   Time wakeup_latency;     ///< from there to the thread that waited running again
+  Time sleep1_after;       ///< idle time after which a core enters the first sleep state; 0: never
+  Time sleep1_exit;        ///< what waking takes longer then
+  Time sleep2_after;
+  Time sleep2_exit;
+  double preempt_probability;  ///< that the operating system takes a polling thread's core away
+  Time preempt_time;
 };
 
 }  // namespace rnic::config

@@ -8,6 +8,8 @@
 namespace rnic::config {
 
 enum class SqPolicy { kRoundRobin, kWeighted, kStrict };
+/// Whether a region's local and remote key are one value (mlx5) or have an MPT entry each.
+enum class KeyPolicy { kShared, kDistinct };
 enum class Replacement { kLru, kRandom, kTreePlru };
 
 struct CacheConfig {
@@ -49,9 +51,10 @@ struct NicConfig {
   std::uint64_t rx_buffer;       ///< bytes, for each VL or priority
   std::uint32_t context_misses;  ///< concurrent context (QPC/MPT/MTT) fetches
   std::uint32_t max_rd_atomic;   ///< device capability
-  Time interrupt_moderation;     ///< between two interrupts of a vector at least
-  Time command_latency;          ///< firmware time of one command
-  StageConfig tcp_tx;            ///< iWARP: TCP/MPA/DDP engine, transmit
+  KeyPolicy key_policy;
+  Time interrupt_moderation;  ///< between two interrupts of a vector at least
+  Time command_latency;       ///< firmware time of one command
+  StageConfig tcp_tx;         ///< iWARP: TCP/MPA/DDP engine, transmit
   StageConfig tcp_rx;
 };
 

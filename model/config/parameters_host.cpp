@@ -55,6 +55,23 @@ void add_registration(ParameterTable& table) {
       .range(0, kSecond)
       .measured("published figure of 0.10 us a page for large regions")
       .means("ibv_dereg_mr, for each page it unpins");
+  table.time("memory.odp_fault_cost", RNIC_FIELD(memory.odp_fault_cost), "100us")
+      .range(0, kSecond)
+      .measured("public reports of on-demand paging lie between 50 and 300 us a fault")
+      .means("driver's time for one page fault of the device (on-demand paging)");
+  table.time("memory.odp_page_cost", RNIC_FIELD(memory.odp_page_cost), "200ns")
+      .range(0, kSecond)
+      .assumed("half of what registration takes for a page that is present")
+      .means("and for each page that it maps");
+  table.bytes("memory.odp_granularity", RNIC_FIELD(memory.odp_granularity), "4KiB")
+      .range(4096, kTiB)
+      .assumed("a page; drivers map what one request asks for, or chunks up to 2 MiB")
+      .means("bytes mapped around a fault, aligned; a power of two");
+  table.count("memory.odp_handlers", RNIC_FIELD(memory.odp_handlers), "4")
+      .range(1, 1024)
+      .in("faults")
+      .assumed("worker threads of the driver")
+      .means("page faults handled at a time");
 }
 
 void add_iommu(ParameterTable& table) {
@@ -114,6 +131,29 @@ void add_cpu(ParameterTable& table) {
       .range(0, kMillisecond)
       .measured("public report on OdinLink: 22 us round trip with events, 11 us with polling")
       .means("from there to a thread that waited for the event running again");
+  const auto sleep_state = [&table](const std::string& name, Field after, Field exit,
+                                    const char* exit_time, const char* evidence) {
+    table.time("cpu." + name + "_after", after, "0ns")
+        .range(0, kSecond)
+        .assumed("RDMA servers run with deep sleep states off; 0: never")
+        .means("idle time after which a core enters this sleep state");
+    table.time("cpu." + name + "_exit", exit, exit_time)
+        .range(0, kMillisecond)
+        .assumed(evidence)
+        .means("time to leave it, on top of cpu.wakeup_latency");
+  };
+  sleep_state("sleep1", RNIC_FIELD(cpu.sleep1_after), RNIC_FIELD(cpu.sleep1_exit), "2us",
+              "C1E of server processors, as their idle drivers state it");
+  sleep_state("sleep2", RNIC_FIELD(cpu.sleep2_after), RNIC_FIELD(cpu.sleep2_exit), "130us",
+              "C6 of server processors, as their idle drivers state it");
+  table.real("cpu.preempt_probability", RNIC_FIELD(cpu.preempt_probability), "0")
+      .range(0, 1)
+      .assumed("a pinned thread on an isolated core")
+      .means("that a polling thread has lost its core when what it waits for arrives");
+  table.time("cpu.preempt_time", RNIC_FIELD(cpu.preempt_time), "1ms")
+      .range(0, kSecond)
+      .assumed("a tick of the scheduler")
+      .means("how long it waits for the core then");
 }
 
 void add_pcie(ParameterTable& table) {

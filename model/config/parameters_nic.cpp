@@ -107,6 +107,12 @@ void add_work_queue(ParameterTable& table) {
       .range(1, 255)
       .datasheet("what mlx5 devices advertise (ibv_devinfo -v)")
       .means("device limit of transport.max_rd_atomic and max_dest_rd_atomic");
+  table
+      .choice("nic.key_policy", RNIC_CHOICE(nic.key_policy), "shared",
+              std::vector<std::pair<const char*, KeyPolicy>>{{"shared", KeyPolicy::kShared},
+                                                             {"distinct", KeyPolicy::kDistinct}})
+      .datasheet("mlx5: one key; the InfiniBand specification lets them differ")
+      .means("whether the local and the remote key of a region are the same value");
   table.time("nic.interrupt_moderation", RNIC_FIELD(nic.interrupt_moderation), "0ns")
       .range(0, 1e9)
       .assumed("completion queues have a moderation of their own")

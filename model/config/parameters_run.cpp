@@ -133,6 +133,23 @@ void add_queues(ParameterTable& table) {
   table.flag("workload.bidirectional", RNIC_FIELD(workload.bidirectional), "false")
       .assumed(kFreeChoice)
       .means("both ends of a flow send (bandwidth pattern)");
+  table
+      .choice("workload.completion", RNIC_CHOICE(workload.completion), "poll",
+              std::vector<std::pair<const char*, Completion>>{{"poll", Completion::kPoll},
+                                                              {"event", Completion::kEvent}})
+      .assumed("as perftest without --events")
+      .means("how threads learn of completions: by polling, or asleep until an event");
+  table.time("workload.poll_interval", RNIC_FIELD(workload.poll_interval), "0ns")
+      .range(0, 1e9)
+      .assumed(kFreeChoice)
+      .means("pause between two polls that find nothing; 0: spin");
+  table.time("workload.gap", RNIC_FIELD(workload.gap), "0ns")
+      .range(0, 1e9)
+      .assumed(kFreeChoice)
+      .means("pause of the client before each message (latency pattern)");
+  table.flag("workload.srq", RNIC_FIELD(workload.srq), "false")
+      .assumed("as perftest without --use-srq")
+      .means("the queue pairs of a thread take RECVs from one shared receive queue");
   table.count("workload.idle_qps", RNIC_FIELD(workload.idle_qps), "0")
       .range(0, 1 << 20)
       .in("QPs")

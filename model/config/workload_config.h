@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "base/time.h"
+
 namespace rnic::config {
 
 enum class Op {
@@ -35,6 +37,8 @@ constexpr bool takes_recv(Op op) {
 
 enum class Pattern { kLatency, kBandwidth };
 enum class Traffic { kPair, kIncast, kAllToAll, kPermutation, kRing };
+/// How a thread learns of completions.
+enum class Completion { kPoll, kEvent };
 enum class Access { kSequential, kRandom, kZipf };
 
 struct WorkloadConfig {
@@ -54,8 +58,12 @@ struct WorkloadConfig {
   std::uint32_t mrs;
   std::uint64_t mr_size;  ///< 0: as large as the workload needs
   Access access;
-  std::uint64_t window;    ///< bytes that DMA operations touch
-  std::uint32_t offset;    ///< start of DMA accesses past their natural alignment
+  std::uint64_t window;  ///< bytes that DMA operations touch
+  std::uint32_t offset;  ///< start of DMA accesses past their natural alignment
+  Completion completion;
+  Time poll_interval;      ///< between two looks; 0: spins
+  Time gap;                ///< latency pattern: pause before each message of the client
+  bool srq;                ///< the RECVs of a thread come from one shared queue
   std::uint32_t idle_qps;  ///< further connected QPs that stay silent
 };
 

@@ -108,11 +108,7 @@ void MemoryRegistrar::write_mpts(const MemoryRegion& region, bool zero_based) {
   }
 }
 
-bool MemoryRegistrar::write_tables(MemoryRegion& region, const std::vector<Run>& runs,
-                                   bool zero_based) {
-  const std::uint64_t first_byte = zero_based ? region.va : region.iova;
-  region.page_size = best_page_size(runs, first_byte, region.length);
-  region.mtt_count = mtts_needed(first_byte % region.page_size, region.length, region.page_size);
+bool MemoryRegistrar::allocate_tables(MemoryRegion& region) {
   const auto mtt_base = context_.allocate_mtts(region.mtt_count);
   if (!mtt_base) return false;
   const auto remote = context_.allocate_mpt();
@@ -126,9 +122,103 @@ bool MemoryRegistrar::write_tables(MemoryRegion& region, const std::vector<Run>&
   region.mtt_base = *mtt_base;
   region.rkey = remote->key;
   region.lkey = local->key;
+  return true;
+}
+
+bool MemoryRegistrar::write_tables(MemoryRegion& region, const std::vector<Run>& runs,
+                                   bool zero_based) {
+  const std::uint64_t first_byte = zero_based ? region.va : region.iova;
+  region.page_size = best_page_size(runs, first_byte, region.length);
+  region.mtt_count = mtts_needed(first_byte % region.page_size, region.length, region.page_size);
+  if (!allocate_tables(region)) return false;
   write_mtts(region, runs);
   write_mpts(region, zero_based);
   return true;
+}
+
+RegistrationResult MemoryRegistrar::reg_on_demand(AddressSpace& space, MemoryRegion& region,
+                                                  bool zero_based) {
+  RegistrationResult result;
+  result.cost = reg_call_cost_;
+  region.page_size = space.page_size_at(region.va);
+  if (region.page_size == 0) {
+    result.status = Status::kEfault;
+    return result;
+  }
+  region.mtt_count = mtts_needed(region.va % region.page_size, region.length, region.page_size);
+  if (!allocate_tables(region)) {
+    result.status = Status::kEnomem;
+    return result;
+  }
+  for (std::uint64_t i = 0; i < region.mtt_count; ++i) context_.write_mtt(region.mtt_base + i, {});
+  write_mpts(region, zero_based);
+  result.region = region;
+  return result;
+}
+
+MemoryRegistrar::Populated MemoryRegistrar::entries_of(const MemoryRegion& region,
+                                                       std::uint64_t address,
+                                                       std::uint64_t bytes) const {
+  Populated out;
+  const std::uint64_t start = std::max(address, region.iova);
+  const std::uint64_t end = std::min(address + bytes, region.iova + region.length);
+  if (start >= end) return out;
+  const std::uint64_t offset = region.va % region.page_size;
+  const std::uint64_t first = (start - region.iova + offset) / region.page_size;
+  const std::uint64_t last = (end - 1 - region.iova + offset) / region.page_size;
+  out.first_mtt = region.mtt_base + first;
+  out.count = static_cast<std::uint32_t>(last - first + 1);
+  return out;
+}
+
+std::uint32_t MemoryRegistrar::missing(const MemoryRegion& region, std::uint64_t address,
+                                       std::uint64_t bytes) const {
+  const Populated range = entries_of(region, address, bytes);
+  std::uint32_t count = 0;
+  for (std::uint32_t i = 0; i < range.count; ++i) {
+    if (!context_.read_mtt(range.first_mtt + i).present()) ++count;
+  }
+  return count;
+}
+
+MemoryRegistrar::Populated MemoryRegistrar::populate(AddressSpace& space,
+                                                     const MemoryRegion& region,
+                                                     std::uint64_t address, std::uint64_t bytes) {
+  Populated range = entries_of(region, address, bytes);
+  const bool writable = (region.access & protocol::kAccessWriteIntent) != 0;
+  const std::uint64_t first_page = region.va / region.page_size;
+  for (std::uint32_t i = 0; i < range.count; ++i) {
+    const std::uint64_t mtt = range.first_mtt + i;
+    if (context_.read_mtt(mtt).present()) continue;
+    const std::uint64_t va = (first_page + mtt - region.mtt_base) * region.page_size;
+    std::uint8_t touched = 0;
+    if (space.read(va, &touched, 1) != Status::kOk) continue;  // faults the page in
+    context_.write_mtt(mtt, {space.translate(va).value(), true, writable});
+    ++range.mapped;
+  }
+  return range;
+}
+
+Status MemoryRegistrar::change_rights(MemoryRegion& region, std::uint32_t pd,
+                                      protocol::AccessFlags access) {
+  constexpr protocol::AccessFlags kFixed = protocol::kAccessZeroBased | protocol::kAccessOnDemand;
+  if (!is_valid(region.rkey) || !protocol::registration_flags_valid(access) ||
+      (access & kFixed) != (region.access & kFixed)) {
+    return Status::kEinval;
+  }
+  // The device's own right to write goes with the pages' mapping.
+  constexpr protocol::AccessFlags kWrite = protocol::kAccessWriteIntent;
+  if ((access & kWrite) != 0 && (region.access & kWrite) == 0) {
+    for (std::uint64_t i = 0; i < region.mtt_count; ++i) {
+      protocol::MttEntry entry = context_.read_mtt(region.mtt_base + i);
+      entry.writable = entry.readable;
+      context_.write_mtt(region.mtt_base + i, entry);
+    }
+  }
+  region.pd = pd;
+  region.access = access;
+  write_mpts(region, (access & protocol::kAccessZeroBased) != 0);
+  return Status::kOk;
 }
 
 RegistrationResult MemoryRegistrar::reg_mr(AddressSpace& space, std::uint32_t pd, std::uint64_t va,
@@ -147,6 +237,7 @@ RegistrationResult MemoryRegistrar::reg_mr(AddressSpace& space, std::uint32_t pd
     result.status = Status::kEinval;
     return result;
   }
+  if ((access & protocol::kAccessOnDemand) != 0) return reg_on_demand(space, region, zero_based);
   result.status = space.pin(va, length);
   if (result.status != Status::kOk) return result;
   const std::vector<Run> runs = collect_runs(space, region);
@@ -186,7 +277,9 @@ DeregistrationResult MemoryRegistrar::dereg_mr(AddressSpace& space, const Memory
   invalidate(region.lkey);
   if (region.rkey != region.lkey) invalidate(region.rkey);
   context_.free_mtts(region.mtt_base, region.mtt_count);
-  result.status = space.unpin(region.va, region.length);
+  if ((region.access & protocol::kAccessOnDemand) == 0) {
+    result.status = space.unpin(region.va, region.length);
+  }
   result.cost += dereg_page_cost_ * static_cast<std::int64_t>(region.npages);
   return result;
 }

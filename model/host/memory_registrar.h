@@ -7,6 +7,7 @@
 
 #include "base/time.h"
 #include "config/host_config.h"
+#include "config/nic_config.h"
 #include "host/address_space.h"
 #include "host/context_memory.h"
 #include "host/status.h"
@@ -40,9 +41,8 @@ struct DeregistrationResult {
   Time cost = kTimeZero;
 };
 
-/// Whether a region's local and remote key are one value (mlx5) or have an MPT entry each, the
-/// local one without remote rights.
-enum class KeyPolicy : std::uint8_t { kShared, kDistinct };
+/// Distinct keys: the local one's entry has no remote rights.
+using config::KeyPolicy;
 
 /// The kernel's side of ibv_reg_mr and ibv_dereg_mr: pins the pages, hands the device the
 /// translation from virtual to physical addresses (MTT) and the rights behind the keys (MPT), all
@@ -69,6 +69,24 @@ class MemoryRegistrar {
     return reg_mr(space, pd, va, length, access, va);
   }
 
+  /// Brings the pages behind [address, address + bytes) of an on-demand region, as requests name
+  /// it, into memory and enters them into its translation. What lies outside the region is left
+  /// out.
+  struct Populated {
+    std::uint64_t first_mtt = 0;
+    std::uint32_t count = 0;   ///< entries
+    std::uint32_t mapped = 0;  ///< of them new
+  };
+  Populated populate(AddressSpace& space, const MemoryRegion& region, std::uint64_t address,
+                     std::uint64_t bytes);
+  /// How many of those pages are not entered yet.
+  std::uint32_t missing(const MemoryRegion& region, std::uint64_t address,
+                        std::uint64_t bytes) const;
+
+  /// Another protection domain and other rights for the same memory, under the same keys. EINVAL as
+  /// for reg_mr, or when the region is not registered.
+  Status change_rights(MemoryRegion& region, std::uint32_t pd, protocol::AccessFlags access);
+
   /// Invalidates the keys, then frees the translation and unpins the pages. EINVAL when the region
   /// is not registered (any more). Cost: `dereg_call_cost` and `dereg_page_cost` for each page.
   DeregistrationResult dereg_mr(AddressSpace& space, const MemoryRegion& region);
@@ -80,6 +98,10 @@ class MemoryRegistrar {
     std::uint64_t bytes;
   };
 
+  RegistrationResult reg_on_demand(AddressSpace& space, MemoryRegion& region, bool zero_based);
+  bool allocate_tables(MemoryRegion& region);
+  Populated entries_of(const MemoryRegion& region, std::uint64_t address,
+                       std::uint64_t bytes) const;
   bool arguments_valid(const MemoryRegion& region, bool zero_based) const;
   std::vector<Run> collect_runs(const AddressSpace& space, MemoryRegion& region) const;
   bool write_tables(MemoryRegion& region, const std::vector<Run>& runs, bool zero_based);

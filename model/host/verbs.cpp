@@ -21,13 +21,17 @@ Context::Context(const sc_core::sc_module_name& name, const config::Config& conf
                  PhysicalMemory& memory, AddressSpace& space, ContextMemory& context_memory,
                  MmioPort& mmio)
     : sc_module(name),
+      context_memory_(context_memory),
       nic_(config.nic),
       cpu_(config.cpu),
+      memory_config_(config.memory),
       memory_(memory),
       space_(space),
-      registrar_(context_memory, config.memory),
+      registrar_(context_memory, config.memory, config.nic.key_policy),
       store_buffer_("store_buffer", mmio),
-      handlers_("interrupt_handlers", this, &Context::handle_interrupt) {
+      handlers_("interrupt_handlers", this, &Context::handle_interrupt),
+      fault_handlers_(config.memory.odp_handlers),
+      page_jobs_("page_jobs", this, &Context::pages_ready) {
   mailbox_address_ = allocate_ring(sizeof(protocol::CommandMailbox));
   create_event_rings();
   memory_.watch(mailbox_address_ + protocol::kCommandStatusOffset, 1, &mailbox_written_);

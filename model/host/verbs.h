@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <systemc>
 #include <unordered_map>
 #include <vector>
@@ -114,6 +115,8 @@ struct DriverStats {
   std::uint64_t interrupts = 0;
   std::uint64_t syscalls = 0;  ///< of waiting for events
   RegistrationStats registration;
+  std::uint64_t page_faults = 0;
+  std::uint64_t pages_on_demand = 0;  ///< mapped for faults and by advise_mr
 };
 
 /// An opened device: the user-space driver and the kernel's registration path. Every call spends
@@ -130,6 +133,27 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
   RegistrationResult reg_mr(Core& core, std::uint32_t pd, std::uint64_t addr, std::uint64_t length,
                             std::uint32_t access);
   Status dereg_mr(Core& core, const MemoryRegion& region);
+  /// ibv_rereg_mr with IBV_REREG_MR_CHANGE_PD and IBV_REREG_MR_CHANGE_ACCESS: the keys stay.
+  Status rereg_mr(Core& core, MemoryRegion& region, std::uint32_t pd, std::uint32_t access);
+  /// ibv_advise_mr, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE: pages of an on-demand region are brought
+  /// in while the caller goes on. EINVAL: not such a region, or a range outside it.
+  Status advise_mr(Core& core, const MemoryRegion& region, std::uint64_t address,
+                   std::uint64_t length);
+
+  /// A window that is bound to nothing; empty: ENOMEM.
+  std::optional<MemoryWindow> alloc_mw(Core& core, std::uint32_t pd, MwType type);
+  Status dealloc_mw(Core& core, const MemoryWindow& window);
+  /// ibv_bind_mw: posts the bind of a type 1 window to `qp` and gives it its next key. EINVAL for
+  /// another type; else as post_send.
+  Status bind_mw(Core& core, QueuePair& qp, const MwBind& bind, std::uint64_t wr_id,
+                 std::uint32_t flags);
+
+  /// A region of up to `max_pages` 4 KiB pages that work requests register; empty: ENOMEM.
+  std::optional<FastRegion> alloc_fast_mr(Core& core, std::uint32_t pd, std::uint32_t max_pages);
+  /// What the next registration stands for: pins it and writes its list of pages. EINVAL: more
+  /// pages than the region has; else as reg_mr.
+  Status map_fast_mr(Core& core, FastRegion& region, std::uint64_t va, std::uint64_t length);
+  Status dealloc_fast_mr(Core& core, FastRegion& region);
 
   /// EBUSY: a queue notifies here.
   CompletionChannel* create_comp_channel();
@@ -188,6 +212,11 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
                    std::uint32_t* bad = nullptr);
   /// Takes up to `count` completions; returns how many.
   std::uint32_t poll_cq(Core& core, CompletionQueue& cq, std::uint32_t count, Wc* wcs);
+  /// A completion can be taken (free of cost: for who spends the time of the look itself).
+  bool has_completion(const CompletionQueue& cq) const {
+    protocol::Cqe cqe;
+    return peek_cqe(cq, cqe);
+  }
   /// Spins until the CQ holds a completion.
   void wait_cq(Core& core, CompletionQueue& cq);
 
@@ -205,6 +234,8 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
 
  private:
   Status check_send(const QueuePair& qp, const SendWr& wr) const;
+  static Status check_key_operation(const QueuePair& qp, const SendWr& wr);
+  void fill_key_operation(const SendWr& wr);
   Status fill_wqe(const SendWr& wr, const QueuePair& qp);
   void write_ring(std::uint64_t base, std::uint32_t ring_bytes, std::uint32_t offset,
                   const std::uint8_t* bytes, std::uint32_t count);
@@ -230,6 +261,8 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
   void leave_pd(std::uint32_t pd) { --pd_users_.at(pd - 1); }
   Status execute_status(Core& core, const protocol::CommandMailbox& mailbox);
   std::uint64_t allocate_ring(std::uint64_t bytes);
+  /// Makes the device forget what it holds of the region's keys.
+  void drop_cached_key(Core& core, const MemoryRegion& region);
 
   /// An event queue in host memory: 0 for asynchronous events, 1 for completions.
   struct EventRing {
@@ -238,14 +271,25 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
   };
   void handle_interrupt(std::uint32_t& eqn);
   void handle_event(const protocol::Event& event);
+
+  /// Pages that the driver brings in for the device.
+  struct PageJob {
+    std::uint32_t key = 0;
+    std::uint64_t address = 0;
+    std::uint64_t bytes = 0;
+  };
+  void handle_page_fault(const protocol::Event& event);
+  void pages_ready(PageJob& job);
   void notify_channel(const CompletionQueue& cq);
   AsyncEvent to_async_event(const protocol::Event& event);
   void enter_kernel(Core& core);
-  /// The thread slept; its event has been handled now.
-  void wake_up(Core& core);
+  /// The thread slept since `since`; its event has been handled now.
+  void wake_up(Time since);
 
+  ContextMemory& context_memory_;
   const config::NicConfig nic_;
   const config::CpuConfig cpu_;
+  const config::MemoryConfig memory_config_;
   PhysicalMemory& memory_;
   AddressSpace& space_;
   MemoryRegistrar registrar_;
@@ -257,6 +301,10 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
   std::vector<std::uint32_t> pd_users_;          ///< by domain: objects that belong to it
   std::array<EventRing, 2> event_rings_;         ///< asynchronous events, completions
   EventQueue<Context, std::uint32_t> handlers_;
+  std::unordered_map<std::uint32_t, MemoryRegion> on_demand_;  ///< regions by key
+  std::vector<Time> fault_handlers_;                           ///< when each is free
+  Time prefetcher_{0};
+  EventQueue<Context, PageJob> page_jobs_;
   Ring<protocol::Event> async_events_;
   bool async_waiting_ = false;
   sc_core::sc_event async_arrived_;

@@ -227,6 +227,15 @@ void Context::to_wc(const protocol::Cqe& cqe, Wc& wc) {
     case WqeOpcode::kAtomicFadd:
       wc.opcode = protocol::WcOpcode::kFetchAdd;
       break;
+    case WqeOpcode::kBindMw:
+      wc.opcode = protocol::WcOpcode::kBindMw;
+      break;
+    case WqeOpcode::kLocalInval:
+      wc.opcode = protocol::WcOpcode::kLocalInv;
+      break;
+    case WqeOpcode::kFastReg:
+      wc.opcode = protocol::WcOpcode::kRegMr;
+      break;
     default:
       wc.opcode = protocol::WcOpcode::kSend;
       break;

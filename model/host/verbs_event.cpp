@@ -60,6 +60,10 @@ void Context::handle_event(const protocol::Event& event) {
     if (cq != nullptr && cq->channel != nullptr) notify_channel(*cq);
     return;
   }
+  if (event.type == EventType::kPageFault) {
+    handle_page_fault(event);
+    return;
+  }
   async_events_.push_back(event);
   const AsyncEvent about = to_async_event(event);
   switch (event.type) {
@@ -116,9 +120,15 @@ void Context::enter_kernel(Core& core) {
   core.sync();
 }
 
-void Context::wake_up(Core& core) {
-  core.sync();
-  sc_core::wait(to_sc_time(cpu_.wakeup_latency));
+void Context::wake_up(Time since) {
+  const Time idle = sim_now() - since;
+  Time latency = cpu_.wakeup_latency;
+  if (cpu_.sleep2_after > kTimeZero && idle >= cpu_.sleep2_after) {
+    latency += cpu_.sleep2_exit;
+  } else if (cpu_.sleep1_after > kTimeZero && idle >= cpu_.sleep1_after) {
+    latency += cpu_.sleep1_exit;
+  }
+  sc_core::wait(to_sc_time(latency));
 }
 
 CompletionChannel* Context::create_comp_channel() {
@@ -150,10 +160,11 @@ Status Context::req_notify_cq(Core& core, CompletionQueue& cq, bool solicited_on
 CompletionQueue* Context::get_cq_event(Core& core, CompletionChannel& channel) {
   enter_kernel(core);
   if (channel.events.empty()) {
+    const Time since = sim_now();
     channel.waiting = true;
     while (channel.events.empty()) sc_core::wait(channel.arrived);
     channel.waiting = false;
-    wake_up(core);
+    wake_up(since);
   }
   CompletionQueue* cq = channel.events.front();
   channel.events.pop_front();
@@ -176,10 +187,11 @@ bool Context::poll_async_event(Core& core, AsyncEvent& event) {
 AsyncEvent Context::get_async_event(Core& core) {
   enter_kernel(core);
   if (async_events_.empty()) {
+    const Time since = sim_now();
     async_waiting_ = true;
     while (async_events_.empty()) sc_core::wait(async_arrived_);
     async_waiting_ = false;
-    wake_up(core);
+    wake_up(since);
   }
   const AsyncEvent event = to_async_event(async_events_.front());
   async_events_.pop_front();

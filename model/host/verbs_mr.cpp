@@ -10,7 +10,12 @@ RegistrationResult Context::reg_mr(Core& core, std::uint32_t pd, std::uint64_t a
   core.sync();
   RegistrationResult result = registrar_.reg_mr(space_, pd, addr, length, access);
   core.spend(result.cost);
-  if (result.status == Status::kOk) use_pd(pd);
+  if (result.status == Status::kOk) {
+    use_pd(pd);
+    if ((access & protocol::kAccessOnDemand) != 0) {
+      on_demand_[result.region.lkey] = on_demand_[result.region.rkey] = result.region;
+    }
+  }
   ++stats_.registration.calls;
   stats_.registration.pages += result.region.npages;
   stats_.registration.time += result.cost;
@@ -18,17 +23,38 @@ RegistrationResult Context::reg_mr(Core& core, std::uint32_t pd, std::uint64_t a
 }
 
 Status Context::dereg_mr(Core& core, const MemoryRegion& region) {
-  protocol::CommandMailbox mailbox{};
-  mailbox.opcode = CommandOpcode::kInvalidateMkey;
-  mailbox.invalidate_mkey = {region.lkey, static_cast<std::uint32_t>(region.mtt_base),
-                             static_cast<std::uint32_t>(region.mtt_count)};
   core.sync();
   const DeregistrationResult result = registrar_.dereg_mr(space_, region);
   if (result.status != Status::kOk) return result.status;
   leave_pd(region.pd);
-  execute(core, mailbox);
+  on_demand_.erase(region.lkey);
+  on_demand_.erase(region.rkey);
+  drop_cached_key(core, region);
   core.spend(result.cost);
   return Status::kOk;
+}
+
+Status Context::rereg_mr(Core& core, MemoryRegion& region, std::uint32_t pd, std::uint32_t access) {
+  core.sync();
+  const std::uint32_t old_pd = region.pd;
+  const Status status = registrar_.change_rights(region, pd, access);
+  core.spend(memory_config_.reg_call_cost);
+  if (status != Status::kOk) return status;
+  leave_pd(old_pd);
+  use_pd(pd);
+  drop_cached_key(core, region);
+  return Status::kOk;
+}
+
+void Context::drop_cached_key(Core& core, const MemoryRegion& region) {
+  protocol::CommandMailbox mailbox{};
+  mailbox.opcode = CommandOpcode::kInvalidateMkey;
+  mailbox.invalidate_mkey = {region.lkey, static_cast<std::uint32_t>(region.mtt_base),
+                             static_cast<std::uint32_t>(region.mtt_count)};
+  execute(core, mailbox);
+  if (region.rkey == region.lkey) return;
+  mailbox.invalidate_mkey = {region.rkey, 0, 0};
+  execute(core, mailbox);
 }
 
 }  // namespace rnic::host::verbs

@@ -4,6 +4,7 @@
 #include "host/verbs.h"
 #include "host/verbs_internal.h"
 #include "protocol/doorbell.h"
+#include "protocol/mpt.h"
 
 namespace rnic::host::verbs {
 
@@ -12,6 +13,7 @@ using protocol::WqeOpcode;
 
 namespace {
 
+constexpr std::uint8_t kFastPageLog2 = 12;        // page lists are of 4 KiB pages
 constexpr std::uint32_t kMaxBlueFlameBlocks = 4;  // 256 B buffer, as mlx5's
 
 WqeOpcode wqe_opcode(WrOpcode opcode) {
@@ -30,8 +32,18 @@ WqeOpcode wqe_opcode(WrOpcode opcode) {
       return WqeOpcode::kAtomicCas;
     case WrOpcode::kAtomicFetchAndAdd:
       return WqeOpcode::kAtomicFadd;
+    case WrOpcode::kLocalInv:
+      return WqeOpcode::kLocalInval;
+    case WrOpcode::kBindMw:
+      return WqeOpcode::kBindMw;
+    case WrOpcode::kRegMr:
+      return WqeOpcode::kFastReg;
   }
   return WqeOpcode::kNop;
+}
+
+bool is_key_operation(WrOpcode opcode) {
+  return opcode == WrOpcode::kLocalInv || opcode == WrOpcode::kBindMw || opcode == WrOpcode::kRegMr;
 }
 
 }  // namespace
@@ -41,6 +53,7 @@ Status Context::check_send(const QueuePair& qp, const SendWr& wr) const {
       qp.state != protocol::QpState::kSqe && qp.state != protocol::QpState::kError) {
     return Status::kEinval;
   }
+  if (is_key_operation(wr.opcode)) return check_key_operation(qp, wr);
   if (wr.num_sge > qp.cap.max_send_sge) return Status::kEinval;
   if (qp.sends.size() >= qp.cap.max_send_wr) return Status::kEnomem;
   if ((wr.flags & SendFlags::kInline) != 0) {
@@ -53,6 +66,63 @@ Status Context::check_send(const QueuePair& qp, const SendWr& wr) const {
     if (bytes > qp.cap.max_inline_data) return Status::kEinval;
   }
   return Status::kOk;
+}
+
+Status Context::check_key_operation(const QueuePair& qp, const SendWr& wr) {
+  if (wr.num_sge != 0 || (wr.flags & SendFlags::kInline) != 0 ||
+      qp.cap.qp_type == protocol::QpType::kUd) {
+    return Status::kEinval;
+  }
+  if (qp.sends.size() >= qp.cap.max_send_wr) return Status::kEnomem;
+  if (wr.opcode == WrOpcode::kBindMw) {
+    const MwBind& bind = wr.bind;
+    constexpr std::uint32_t kAllowed = protocol::kAccessRemoteMask | protocol::kAccessZeroBased;
+    // Type 1 windows are bound by bind_mw, which chooses the key.
+    if (bind.window == nullptr || bind.window->pd != qp.pd || (bind.access & ~kAllowed) != 0 ||
+        protocol::key_index(bind.rkey) != protocol::key_index(bind.window->rkey)) {
+      return Status::kEinval;
+    }
+    if (bind.window->type == MwType::kType2 && bind.length == 0) return Status::kEinval;
+  }
+  if (wr.opcode == WrOpcode::kRegMr) {
+    const RegMr& reg = wr.reg;
+    if (reg.region == nullptr || reg.region->length == 0 || reg.region->pd != qp.pd ||
+        protocol::key_index(reg.key) != protocol::key_index(reg.region->key)) {
+      return Status::kEinval;
+    }
+  }
+  return Status::kOk;
+}
+
+void Context::fill_key_operation(const SendWr& wr) {
+  protocol::SendWqe& wqe = scratch_;
+  wqe.rkey = 0;
+  wqe.remote_address = wqe.swap_or_add = wqe.compare = 0;
+  wqe.inline_data = false;
+  switch (wr.opcode) {
+    case WrOpcode::kLocalInv:
+      wqe.imm_or_rkey = wr.invalidate_key;
+      break;
+    case WrOpcode::kBindMw:
+      wqe.imm_or_rkey = wr.bind.lkey;
+      wqe.rkey = wr.bind.rkey;
+      wqe.remote_address = wr.bind.address;
+      wqe.compare = wr.bind.length;
+      wqe.key_access = wr.bind.access;
+      wr.bind.window->rkey = wr.bind.rkey;
+      break;
+    default: {
+      FastRegion& region = *wr.reg.region;
+      wqe.rkey = wr.reg.key;
+      wqe.remote_address = region.va;
+      wqe.compare = region.length;
+      wqe.swap_or_add = region.page_list;
+      wqe.key_access = wr.reg.access;
+      wqe.log2_page_size = kFastPageLog2;
+      region.key = wr.reg.key;
+      break;
+    }
+  }
 }
 
 Status Context::fill_wqe(const SendWr& wr, const QueuePair& qp) {
@@ -69,7 +139,9 @@ Status Context::fill_wqe(const SendWr& wr, const QueuePair& qp) {
   wqe.compare = wr.opcode == WrOpcode::kAtomicCmpAndSwp ? wr.compare_add : 0;
   wqe.length = 0;
   wqe.sge_count = 0;
-  if (wqe.inline_data) {
+  if (wqe.is_key_operation()) {
+    fill_key_operation(wr);
+  } else if (wqe.inline_data) {
     wqe.inline_bytes.reserve(qp.cap.max_inline_data);
     for (std::uint32_t i = 0; i < wr.num_sge; ++i) {
       const protocol::Sge& sge = wr.sg_list[i];

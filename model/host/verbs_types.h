@@ -20,6 +20,9 @@ enum class WrOpcode : std::uint8_t {
   kRdmaRead = 4,
   kAtomicCmpAndSwp = 5,
   kAtomicFetchAndAdd = 6,
+  kLocalInv = 7,
+  kBindMw = 8,
+  kRegMr = 32,  ///< fast registration (IB_WR_REG_MR of the kernel)
 };
 
 /// ibv_send_flags.
@@ -29,6 +32,46 @@ struct SendFlags {
   static constexpr std::uint32_t kSolicited = 4;
   static constexpr std::uint32_t kInline = 8;
 };
+
+enum class MwType : std::uint8_t { kType1 = 1, kType2 = 2 };
+
+/// ibv_mw.
+struct MemoryWindow {
+  MwType type = MwType::kType1;
+  std::uint32_t pd = 0;
+  std::uint32_t rkey = 0;  ///< of the latest bind
+};
+
+/// ibv_mw_bind_info: what a window is to stand for.
+struct MwBind {
+  MemoryWindow* window = nullptr;
+  std::uint32_t rkey = 0;  ///< type 2: the new key, see next_key()
+  std::uint32_t lkey = 0;  ///< of the region
+  std::uint64_t address = 0;
+  std::uint64_t length = 0;  ///< 0: nothing (type 1)
+  std::uint32_t access = 0;
+};
+
+/// A region that work requests register (ib_alloc_mr), and the list of pages of the next one.
+struct FastRegion {
+  std::uint32_t pd = 0;
+  std::uint32_t key = 0;  ///< local and remote, of the latest registration
+  std::uint32_t max_pages = 0;
+  std::uint64_t mtt_base = 0;
+  std::uint64_t page_list = 0;  ///< bus address
+  std::uint64_t va = 0;         ///< what is mapped; its pages are pinned
+  std::uint64_t length = 0;
+};
+
+/// Of a fast registration.
+struct RegMr {
+  FastRegion* region = nullptr;
+  std::uint32_t key = 0;  ///< see next_key()
+  std::uint32_t access = 0;
+};
+
+/// The same entry under another variant byte (ibv_inc_rkey).
+constexpr std::uint32_t next_key(std::uint32_t key) { return (key & ~0xFFU) | ((key + 1) & 0xFFU); }
 
 struct SendWr {
   std::uint64_t wr_id = 0;
@@ -41,6 +84,9 @@ struct SendWr {
   std::uint32_t rkey = 0;
   std::uint64_t compare_add = 0;
   std::uint64_t swap = 0;
+  std::uint32_t invalidate_key = 0;      ///< kLocalInv
+  MwBind bind;                           ///< kBindMw
+  RegMr reg;                             ///< kRegMr
   stats::MessageTrace* trace = nullptr;  ///< instrumentation, not part of the API's model
 };
 

@@ -163,6 +163,7 @@ CommandStatus CommandUnit::modify_qp(const protocol::ModifyQpCommand& modify, Ti
     return CommandStatus::kOk;
   }
   qp->state = modify.state;
+  if (from == QpState::kSqe) qp->send_failed = false;
   if (from == QpState::kInit && modify.state == QpState::kRtr) {
     transport_.connect(*qp);
     recv_queues->prefetch(*qp, now);
@@ -203,7 +204,7 @@ void CommandUnit::reset(QpContext& qp) {
   qp.own_rq.wqes.clear();
   qp.own_rq.producer = qp.own_rq.fetched = 0;
   qp.recv_held = false;
-  qp.drain_event = false;
+  qp.drain_event = qp.send_failed = false;
   qp.established = false;
   qp.responses.clear();
   qp.retry_deadline = kTimeNever;

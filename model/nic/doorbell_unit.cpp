@@ -70,6 +70,11 @@ void DoorbellUnit::arrive(Write*& write) {
 
 /// The registers beside those of the send path.
 bool DoorbellUnit::queue_doorbell(const Write& write, Time t) {
+  if (write.offset == BarLayout::kFaultResume && translation.size() > 0 &&
+      write.bytes == protocol::FaultResumeDoorbell::kBytes) {
+    translation->resume_faults(protocol::FaultResumeDoorbell::decode(write.data.data()), t);
+    return true;
+  }
   if (write.bytes != protocol::CqArmDoorbell::kBytes) return false;
   if (write.offset == BarLayout::kCqArm && completion_queues.size() > 0) {
     completion_queues->arm(protocol::CqArmDoorbell::decode(write.data.data()), t);

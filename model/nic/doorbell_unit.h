@@ -26,6 +26,7 @@ class DoorbellUnit : public sc_core::sc_module, private tlm::tlm_fw_transport_if
   sc_core::sc_port<CompletionQueueIf, 1, sc_core::SC_ZERO_OR_MORE_BOUND> completion_queues{
       "completion_queues"};
   sc_core::sc_port<EventIf, 1, sc_core::SC_ZERO_OR_MORE_BOUND> events{"events"};
+  sc_core::sc_port<TranslationIf, 1, sc_core::SC_ZERO_OR_MORE_BOUND> translation{"translation"};
   sc_core::sc_port<RecvQueueIf, 1, sc_core::SC_ZERO_OR_MORE_BOUND> recv_queues{"recv_queues"};
 
   DoorbellUnit(const sc_core::sc_module_name& name, const config::NicConfig& config,

@@ -48,6 +48,15 @@ class TranslationIf : public virtual sc_core::sc_interface {
   virtual void translate(Translation& translation, Time t) = 0;
   /// Drops what is cached of a key (deregistration, invalidation).
   virtual void invalidate(std::uint32_t key, std::uint32_t first_mtt, std::uint32_t count) = 0;
+  /// Pages of an on-demand region have come: who waited for them goes on.
+  virtual void resume_faults(const protocol::FaultResumeDoorbell& resume, Time t) = 0;
+};
+
+/// KeyUnit: operations on memory keys.
+class KeyIf : public virtual sc_core::sc_interface {
+ public:
+  /// Carries out the operation of that entry of the send queue; the queue goes on behind it.
+  virtual void execute(QpContext& qp, std::uint64_t entry_number, Time t) = 0;
 };
 
 /// PayloadGather: first stage of the transmit pipeline.

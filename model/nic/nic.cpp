@@ -45,6 +45,7 @@ Nic::Nic(const sc_core::sc_module_name& name, const config::Config& config,
       completion("completion", config.nic),
       cq("cq", &queue_pairs),
       events("events", config.nic),
+      keys("keys", tables.mpt, tables.mtt, tables.mpt_entries),
       timer("timer", *transport_),
       command("command", config.nic, *transport_, queue_pairs,
               config.transport.protocol != config::Protocol::kIwarp) {
@@ -104,10 +105,18 @@ Nic::Nic(const sc_core::sc_module_name& name, const config::Config& config,
   command.recv_queues.bind(rq.recv_queues);
   command.scheduler.bind(scheduler.scheduler);
   command.translation.bind(translation.translation);
+  // Operations on keys.
+  scheduler.keys.bind(keys.keys);
+  keys.dma.bind(dma);
+  keys.translation.bind(translation.translation);
+  keys.completion.bind(completion.completion);
+  keys.scheduler.bind(scheduler.scheduler);
   // Events.
   doorbell.completion_queues.bind(cq.completion_queues);
   doorbell.events.bind(events.events);
   doorbell.recv_queues.bind(rq.recv_queues);
+  doorbell.translation.bind(translation.translation);
+  translation.events.bind(events.events);
   cq.events.bind(events.events);
   cq.completion.bind(completion.completion);
   rq.events.bind(events.events);

@@ -11,6 +11,7 @@
 #include "nic/cq_unit.h"
 #include "nic/doorbell_unit.h"
 #include "nic/event_unit.h"
+#include "nic/key_unit.h"
 #include "nic/packetizer.h"
 #include "nic/payload_gather.h"
 #include "nic/port.h"
@@ -81,6 +82,7 @@ class Nic : public sc_core::sc_module {
   CompletionUnit completion;
   CqUnit cq;
   EventUnit events;
+  KeyUnit keys;
   RetransmissionTimer timer;
   CommandUnit command;
 };

@@ -123,14 +123,24 @@ void PayloadGather::dma_failed(const pcie::DmaFault& fault) {
   if (--job->reads_pending == 0) complete(job, now);
 }
 
+/// A request whose turn would have come after one that failed here.
+bool PayloadGather::behind_failure(const TxJob& job) {
+  return !job.plan.is_response &&
+         (job.qp->flushes_sends() || job.plan.entry_number >= job.qp->tx_number);
+}
+
 void PayloadGather::fail(TxJob* job, transport::Refusal why, Time t) {
   job->failed = true;
   if (job->plan.is_response) {
     transport_.refuse_response(*job->qp, job->plan, why, t);
-  } else if (transport::SendEntry* entry = job->qp->entry(job->plan.entry_number)) {
+    return;
+  }
+  if (job->qp->send_failed && behind_failure(*job)) return;  // flushed
+  if (transport::SendEntry* entry = job->qp->entry(job->plan.entry_number)) {
     entry->status = protocol::WcStatus::kLocalProtectionError;
     entry->finished = true;
     job->qp->tx_number = job->plan.entry_number;
+    job->qp->send_failed = true;
   }
 }
 
@@ -140,7 +150,7 @@ void PayloadGather::release_in_order(QpContext& qp, Time t) {
     qp.tx_head = job->next;
     if (qp.tx_head == nullptr) qp.tx_tail = nullptr;
     stats_.set_occupancy(sim_now(), --in_flight_);
-    if (!job->failed) {
+    if (!job->failed && !(qp.send_failed && behind_failure(*job))) {
       packetizer->packetize(job, std::max(t, job->ready_at));
       continue;
     }

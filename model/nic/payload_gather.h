@@ -41,6 +41,7 @@ class PayloadGather : public sc_core::sc_module,
   void complete(TxJob* job, Time t);
   /// The packet will not be sent: its message, or the message it answers, fails.
   void fail(TxJob* job, transport::Refusal why, Time t);
+  static bool behind_failure(const TxJob& job);
   void release_in_order(QpContext& qp, Time t);
 
   transport::Transport& transport_;

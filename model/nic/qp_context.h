@@ -36,6 +36,7 @@ struct QpContext : transport::QueuePair {
   // Receives: from a ring of its own or from a shared one.
   RecvQueue own_rq;
   RecvQueue* rq = &own_rq;
+  bool send_failed = false;  ///< a request failed before it left: none behind it may leave
   bool drain_event = false;  ///< in SQD: raise SQ_DRAINED when nothing is under way
   bool established = false;  ///< a request has arrived
   bool recv_held = false;    ///< shared: `held` belongs to the message that is arriving

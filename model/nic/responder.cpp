@@ -175,6 +175,7 @@ void Responder::check_remote(RxJob* job, Time t) {
   request.needed_access = right_of(plan);
   request.address = plan.address;
   request.length = plan.action == Action::kReadRequest ? 0 : atomic ? kAtomicBytes : plan.length;
+  request.refuse_faults = plan.action == Action::kWrite && transport_.can_put_off();
   request.check_address = plan.address;
   request.check_length = plan.first ? message_length : plan.length;
   request.client = this;
@@ -194,6 +195,7 @@ void Responder::next_piece(RxJob* job, Time t) {
   request.pd = job->qp->pd;
   request.qpn = job->qp->qpn;
   request.needed_access = protocol::kAccessLocalWrite;
+  request.refuse_faults = job->plan.action == Action::kSend && transport_.can_put_off();
   request.check_address = request.address = piece.address;
   request.check_length = request.length = piece.length;
   request.client = this;
@@ -218,6 +220,10 @@ void Responder::translated(Translation& request, Time t) {
     } else {
       placed(job, std::max(t, job->left_device));
     }
+    return;
+  }
+  if (request.result == protocol::AccessResult::kPageFault) {
+    refuse(job, Refusal::kReceiverNotReady, t);
     return;
   }
   switch (job->plan.action) {

@@ -160,7 +160,25 @@ void SqScheduler::serve_response(QpContext& qp, Time t) {
   start(qp, job, std::max(t, job->plan.not_before));
 }
 
+bool SqScheduler::key_operation(QpContext& qp, Time t) {
+  transport::SendEntry* entry = qp.entry(qp.tx_number);
+  if (entry == nullptr || !entry->wqe.is_key_operation() || entry->finished) return false;
+  if (entry->issued || qp.state != protocol::QpState::kRts) return true;
+  if (entry->wqe.fence) {
+    for (std::uint64_t i = qp.sq_base; i < qp.tx_number; ++i) {
+      const transport::SendEntry& before = *qp.entry(i);
+      if ((before.wqe.is_read() || before.wqe.is_atomic()) && !before.finished) return true;
+    }
+  }
+  entry->issued = true;
+  entry->first_psn = qp.next_psn;
+  entry->psn_count = 0;
+  keys->execute(qp, qp.tx_number, t);
+  return true;
+}
+
 void SqScheduler::serve_request(QpContext& qp, Time t) {
+  if (keys.size() > 0 && key_operation(qp, t)) return;
   TxJob* job = jobs_.take();
   const transport::PlanStatus status = transport_.plan_request(qp, t, job->plan);
   if (status == transport::PlanStatus::kPlanned) {

@@ -18,6 +18,7 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
   sc_core::sc_export<SchedulerIf> scheduler{"scheduler"};
   sc_core::sc_port<ContextIf> contexts{"contexts"};
   sc_core::sc_port<WqeFetchIf> wqes{"wqes"};
+  sc_core::sc_port<KeyIf, 1, sc_core::SC_ZERO_OR_MORE_BOUND> keys{"keys"};
   sc_core::sc_port<TransmitIf> transmit{"transmit"};
   sc_core::sc_port<TimerIf> timer{"timer"};
   sc_core::sc_port<CompletionIf> completion{"completion"};
@@ -46,6 +47,8 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
   void end_stall(Time now);
   void serve(QpContext& qp, bool response, Time t, bool again);
   void serve_response(QpContext& qp, Time t);
+  /// The queue stands at an operation on keys, which takes no packet.
+  bool key_operation(QpContext& qp, Time t);
   void serve_request(QpContext& qp, Time t);
   void start(QpContext& qp, TxJob* job, Time t);
   void mark_pick(QpContext& qp, const transport::TxPlan& plan) const;

@@ -31,7 +31,8 @@ struct Translation : public Waiter {
   std::uint64_t check_address = 0;
   std::uint64_t check_length = 0;
   std::uint64_t address = 0;
-  std::uint32_t length = 0;  ///< 0: check only
+  std::uint32_t length = 0;    ///< 0: check only
+  bool refuse_faults = false;  ///< a page that is missing is an answer; else it is waited for
   TranslationClient* client = nullptr;
   void* owner = nullptr;  ///< the client's job
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/sc_time.h"
 
 namespace rnic::nic {
 
@@ -78,12 +79,44 @@ bool TranslationUnit::walk(Translation& request, const protocol::MptEntry& mpt, 
       return false;
     }
     const protocol::MttEntry& entry = line->entries[at.index % MttLine::kEntries];
+    if ((mpt.access & protocol::kAccessOnDemand) != 0 && !entry.present()) {
+      return fault(request, at.index);
+    }
     const auto bytes = static_cast<std::uint32_t>(
         std::min<std::uint64_t>(request.length - request.done, mpt.page_size() - at.offset));
     append(request, entry.address + at.offset, bytes);
     request.done += bytes;
   }
   return true;
+}
+
+bool TranslationUnit::fault(Translation& request, std::uint64_t mtt) {
+  if (faults_.insert(mtt).second && events.size() > 0) {
+    ++page_faults_;
+    const std::uint64_t address = request.address + request.done;
+    const std::uint64_t bytes = request.check_address + request.check_length - address;
+    events->raise({protocol::EventType::kPageFault, request.key, address, bytes}, sim_now());
+  }
+  if (request.refuse_faults) {
+    request.result = protocol::AccessResult::kPageFault;
+    return true;
+  }
+  // What is translated already may have changed when the page is there.
+  request.done = 0;
+  request.segment_count = 0;
+  request.mpt_kept = false;
+  fault_waiters_.push(&request);
+  return false;
+}
+
+void TranslationUnit::resume_faults(const protocol::FaultResumeDoorbell& resume, Time t) {
+  const std::uint64_t end = resume.first_mtt + resume.count;
+  faults_.erase(faults_.lower_bound(resume.first_mtt), faults_.lower_bound(end));
+  for (std::uint64_t line = resume.first_mtt / MttLine::kEntries; line * MttLine::kEntries < end;
+       ++line) {
+    mtt_.invalidate(line);
+  }
+  fault_waiters_.resume_all(t);
 }
 
 void TranslationUnit::append(Translation& request, std::uint64_t address, std::uint32_t bytes) {
@@ -107,6 +140,8 @@ void TranslationUnit::answer(Translation& request, Time t) {
 void TranslationUnit::invalidate(std::uint32_t key, std::uint32_t first_mtt, std::uint32_t count) {
   mpt_.invalidate(protocol::key_index(key));
   if (count == 0) return;
+  faults_.erase(faults_.lower_bound(first_mtt),
+                faults_.lower_bound(std::uint64_t{first_mtt} + count));
   const std::uint64_t first_line = first_mtt / MttLine::kEntries;
   const std::uint64_t last_line = (std::uint64_t{first_mtt} + count - 1) / MttLine::kEntries;
   for (std::uint64_t line = first_line; line <= last_line; ++line) mtt_.invalidate(line);

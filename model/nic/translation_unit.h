@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <set>
 #include <systemc>
 
 #include "nic/context_cache.h"
@@ -38,6 +39,7 @@ class TranslationUnit : public sc_core::sc_module, public TranslationIf {
  public:
   sc_core::sc_export<TranslationIf> translation{"translation"};
   sc_core::sc_port<pcie::DmaIf> dma{"dma"};
+  sc_core::sc_port<EventIf, 1, sc_core::SC_ZERO_OR_MORE_BOUND> events{"events"};
 
   TranslationUnit(const sc_core::sc_module_name& name, const config::NicConfig& config,
                   std::uint64_t seed, std::uint64_t mpt_base, std::uint64_t mtt_base,
@@ -45,6 +47,10 @@ class TranslationUnit : public sc_core::sc_module, public TranslationIf {
 
   void translate(Translation& request, Time t) override;
   void invalidate(std::uint32_t key, std::uint32_t first_mtt, std::uint32_t count) override;
+
+  void resume_faults(const protocol::FaultResumeDoorbell& resume, Time t) override;
+  /// Pages that were missing when a request came (on-demand regions).
+  std::uint64_t page_faults() const { return page_faults_; }
 
   /// Goes on with a request; from translate() and after a miss.
   void proceed(Translation& request, Time t);
@@ -54,6 +60,8 @@ class TranslationUnit : public sc_core::sc_module, public TranslationIf {
   stats::UnitStats& stats() { return stage_.stats(); }
 
  private:
+  /// Tells the driver of a missing page; false: the request waits for it.
+  bool fault(Translation& request, std::uint64_t mtt);
   bool walk(Translation& request, const protocol::MptEntry& mpt, Time t);
   static void append(Translation& request, std::uint64_t address, std::uint32_t bytes);
   void answer(Translation& request, Time t);
@@ -64,6 +72,9 @@ class TranslationUnit : public sc_core::sc_module, public TranslationIf {
   PipelineStage stage_;
   ContextCache<MptLine> mpt_;
   ContextCache<MttLine> mtt_;
+  std::set<std::uint64_t> faults_;  ///< MTT entries that the driver has been asked for
+  WaitList fault_waiters_;
+  std::uint64_t page_faults_ = 0;
 };
 
 }  // namespace rnic::nic

@@ -29,11 +29,14 @@ constexpr AccessFlags kAccessWriteIntent =
 constexpr AccessFlags kAccessOptionalMask = 0x3FF0'0000;
 
 /// Whether a region may be registered with these flags: remote writes and atomics need
-/// LOCAL_WRITE, unknown bits are refused, and so is on-demand paging, which is not modelled.
+/// LOCAL_WRITE, unknown bits are refused. Memory windows cannot lie in on-demand regions (mlx5).
 constexpr bool registration_flags_valid(AccessFlags flags) {
   constexpr AccessFlags kKnown = kAccessLocalWrite | kAccessRemoteMask | kAccessMwBind |
-                                 kAccessZeroBased | kAccessHugetlb | kAccessOptionalMask;
+                                 kAccessZeroBased | kAccessHugetlb | kAccessOnDemand |
+                                 kAccessOptionalMask;
   if ((flags & ~kKnown) != 0) return false;
+  constexpr AccessFlags kNotTogether = kAccessOnDemand | kAccessMwBind;
+  if ((flags & kNotTogether) == kNotTogether) return false;
   const bool needs_local_write = (flags & (kAccessRemoteWrite | kAccessRemoteAtomic)) != 0;
   return !needs_local_write || (flags & kAccessLocalWrite) != 0;
 }

@@ -13,6 +13,7 @@ struct BarLayout {
   static constexpr std::uint64_t kCqArm = 0x20;
   static constexpr std::uint64_t kEqArm = 0x40;
   static constexpr std::uint64_t kRecvDoorbell = 0x60;
+  static constexpr std::uint64_t kFaultResume = 0x80;
   static constexpr std::uint64_t kSendDoorbell = 0x800;
   static constexpr std::uint64_t kCommand = 0x1000;
 };
@@ -75,6 +76,24 @@ struct RecvDoorbell {
     store_be32(out + 4, qpn << 8);
   }
   static RecvDoorbell decode(const std::uint8_t* in) { return {load_be32(in + 4) >> 8}; }
+};
+
+/// Pages of an on-demand region are in memory: `count` translation entries from `first_mtt` are
+/// new.
+struct FaultResumeDoorbell {
+  static constexpr std::uint32_t kBytes = 16;
+  std::uint32_t key = 0;
+  std::uint32_t count = 0;
+  std::uint64_t first_mtt = 0;
+
+  void encode(std::uint8_t* out) const {
+    store_be32(out, key);
+    store_be32(out + 4, count);
+    store_be64(out + 8, first_mtt);
+  }
+  static FaultResumeDoorbell decode(const std::uint8_t* in) {
+    return {load_be32(in), load_be32(in + 4), load_be64(in + 8)};
+  }
 };
 
 /// Doorbell record in host memory, one cache line a queue: word 0 the RQ's producer counter, word 1

@@ -24,16 +24,20 @@ enum class EventType : std::uint8_t {
   kSrqLimitReached = 15,
   kQpLastWqeReached = 16,
   kCompletion = 0x80,
+  kPageFault = 0x81,  ///< of an on-demand region: the range in `address` and `bytes` is wanted
 };
 
 /// An event and the number of the object that it is about.
 struct Event {
   EventType type = EventType::kCompletion;
   std::uint32_t number = 0;
+  std::uint64_t address = 0;  ///< page fault: as requests name it; `number` is the key
+  std::uint64_t bytes = 0;
 };
 
-/// Event queue entry: 64 bytes in host memory, type in byte 1, number of the object in bytes 56 to
-/// 59, owner bit in the last byte, which is the last to be written (after mlx5's).
+/// Event queue entry: 64 bytes in host memory, type in byte 1, page fault in bytes 32 to
+/// 47, number of the object in bytes 56 to 59, owner bit in the last byte, which is the last to be
+/// written (after mlx5's).
 struct Eqe {
   static constexpr std::uint32_t kBytes = 64;
   static constexpr std::uint32_t kOwnerOffset = 63;
@@ -45,6 +49,8 @@ struct Eqe {
   void encode(std::uint8_t* out) const {
     std::memset(out, 0, kBytes);
     out[1] = static_cast<std::uint8_t>(event.type);
+    store_be64(out + 32, event.address);
+    store_be64(out + 40, event.bytes);
     store_be32(out + 56, event.number);
     out[kOwnerOffset] = owner ? 1 : 0;
   }
@@ -52,6 +58,8 @@ struct Eqe {
   static bool decode(const std::uint8_t* in, bool pass, Event& event) {
     if (in[kOwnerOffset] != (pass ? 1 : 0)) return false;
     event.type = static_cast<EventType>(in[1]);
+    event.address = load_be64(in + 32);
+    event.bytes = load_be64(in + 40);
     event.number = load_be32(in + 56);
     return true;
   }

@@ -16,7 +16,12 @@ constexpr std::uint32_t key_index(std::uint32_t key) { return key >> 8; }
 constexpr std::uint8_t key_variant(std::uint32_t key) { return static_cast<std::uint8_t>(key); }
 
 enum class MptState : std::uint8_t { kInvalid = 0, kFree = 1, kValid = 2 };
-enum class MptType : std::uint8_t { kRegion = 0, kWindowType1 = 1, kWindowType2 = 2 };
+enum class MptType : std::uint8_t {
+  kRegion = 0,
+  kWindowType1 = 1,
+  kWindowType2 = 2,
+  kFastRegion = 3,  ///< registered by work requests
+};
 
 /// Memory protection table entry: what a key stands for. 64 bytes in context memory, big-endian;
 /// an entry of zeros is invalid.
@@ -63,6 +68,7 @@ enum class AccessResult : std::uint8_t {
   kWrongQp,  ///< a type 2 window of another queue pair
   kOutOfBounds,
   kNoRight,
+  kPageFault,  ///< allowed, but a page is not in memory; the driver has been told
 };
 
 /// snake_case name for messages and counters.

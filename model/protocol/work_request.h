@@ -17,7 +17,9 @@ enum class WqeOpcode : std::uint8_t {
   kRead = 0x10,
   kAtomicCas = 0x11,
   kAtomicFadd = 0x12,
+  kBindMw = 0x18,
   kLocalInval = 0x1B,
+  kFastReg = 0x25,
 };
 
 /// Scatter/gather element: `length` bytes at virtual address `address` of the region of `lkey`.
@@ -59,6 +61,7 @@ enum class WcOpcode : std::uint8_t {
   kFetchAdd = 4,
   kBindMw = 5,
   kLocalInv = 6,
+  kRegMr = 9,
   kRecv = 128,
   kRecvRdmaWithImm = 129,
 };

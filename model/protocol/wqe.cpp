@@ -15,11 +15,12 @@ constexpr std::uint8_t kCompletionBits = 0x08;  // CE = 2: write a CQE on succes
 constexpr std::uint8_t kFenceBits = 0x80;       // FM = 4: full fence
 
 bool has_remote_segment(const SendWqe& wqe) {
-  return wqe.is_write() || wqe.is_read() || wqe.is_atomic();
+  return wqe.is_write() || wqe.is_read() || wqe.is_atomic() || wqe.is_key_update();
 }
 
 std::uint32_t header_segments(const SendWqe& wqe) {
-  return 1U + (has_remote_segment(wqe) ? 1U : 0U) + (wqe.is_atomic() ? 1U : 0U);
+  return 1U + (has_remote_segment(wqe) ? 1U : 0U) + (wqe.is_atomic() ? 1U : 0U) +
+         (wqe.is_key_update() ? 2U : 0U);
 }
 
 std::uint32_t wqe_segments(const SendWqe& wqe) {
@@ -51,7 +52,9 @@ bool known(WqeOpcode opcode) {
     case WqeOpcode::kRead:
     case WqeOpcode::kAtomicCas:
     case WqeOpcode::kAtomicFadd:
+    case WqeOpcode::kBindMw:
     case WqeOpcode::kLocalInval:
+    case WqeOpcode::kFastReg:
       return true;
   }
   return false;
@@ -78,9 +81,14 @@ void encode_wqe(const SendWqe& wqe, std::uint32_t qpn, std::uint8_t* out) {
     store_be32(p + 8, wqe.rkey);
     p += kWqeSegmentBytes;
   }
-  if (wqe.is_atomic()) {
+  if (wqe.is_atomic() || wqe.is_key_update()) {
     store_be64(p, wqe.swap_or_add);
     store_be64(p + 8, wqe.compare);
+    p += kWqeSegmentBytes;
+  }
+  if (wqe.is_key_update()) {
+    store_be32(p, wqe.key_access);
+    p[4] = wqe.log2_page_size;
     p += kWqeSegmentBytes;
   }
   if (wqe.inline_data) {
@@ -116,9 +124,14 @@ bool decode_wqe(const std::uint8_t* in, std::size_t available, SendWqe& out) {
     out.rkey = load_be32(p + 8);
     p += kWqeSegmentBytes;
   }
-  if (out.is_atomic()) {
+  if (out.is_atomic() || out.is_key_update()) {
     out.swap_or_add = load_be64(p);
     out.compare = load_be64(p + 8);
+    p += kWqeSegmentBytes;
+  }
+  if (out.is_key_update()) {
+    out.key_access = load_be32(p);
+    out.log2_page_size = p[4];
     p += kWqeSegmentBytes;
   }
   out.length = 0;

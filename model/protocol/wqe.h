@@ -31,6 +31,11 @@ struct SendWqe {
   std::uint32_t rkey = 0;
   std::uint64_t swap_or_add = 0;
   std::uint64_t compare = 0;
+  // Operations on keys: `rkey` is the key afterwards, `imm_or_rkey` the key to invalidate or the
+  // lkey of the region to bind to, `remote_address` the first byte, `compare` the number of bytes,
+  // `swap_or_add` the bus address of a list of pages.
+  std::uint32_t key_access = 0;
+  std::uint8_t log2_page_size = 0;
   std::uint32_t length = 0;  ///< message bytes
   std::uint32_t sge_count = 0;
   std::array<Sge, kMaxSge> sge{};
@@ -45,6 +50,12 @@ struct SendWqe {
     return opcode == WqeOpcode::kSend || opcode == WqeOpcode::kSendImm ||
            opcode == WqeOpcode::kSendInval;
   }
+  /// Changes what a key stands for, which takes the key's new state in the WQE.
+  bool is_key_update() const {
+    return opcode == WqeOpcode::kBindMw || opcode == WqeOpcode::kFastReg;
+  }
+  /// Is carried out in the device alone.
+  bool is_key_operation() const { return is_key_update() || opcode == WqeOpcode::kLocalInval; }
   bool has_imm() const { return opcode == WqeOpcode::kWriteImm || opcode == WqeOpcode::kSendImm; }
 };
 

@@ -45,6 +45,7 @@ class IwarpTransport : public Transport {
   void receive(QueuePair& qp, const protocol::Frame& frame, Time now, RxPlan& plan) override;
   void accept(QueuePair& qp, const RxPlan& plan, Time now, stats::MessageTrace* trace) override;
   void answer_atomic(QueuePair& qp, const RxPlan& plan, Time now) override;
+  bool can_put_off() const override { return false; }
   void refuse(QueuePair& qp, const RxPlan& plan, Refusal why, Time now) override;
   void refuse_response(QueuePair& qp, const TxPlan& plan, Refusal why, Time now) override;
   bool timeout(QueuePair& qp, Time now) override;

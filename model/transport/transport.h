@@ -135,6 +135,8 @@ class Transport {
   virtual void accept(QueuePair& qp, const RxPlan& plan, Time now, stats::MessageTrace* trace) = 0;
   /// An atomic that was accepted as `deferred` is over; `plan.original` is its answer.
   virtual void answer_atomic(QueuePair& qp, const RxPlan& plan, Time now) = 0;
+  /// A request can be put off with "receiver not ready".
+  virtual bool can_put_off() const { return true; }
   /// The NIC could not execute it.
   virtual void refuse(QueuePair& qp, const RxPlan& plan, Refusal why, Time now) = 0;
 

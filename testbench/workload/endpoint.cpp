@@ -25,7 +25,10 @@ std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
 }  // namespace
 
 Endpoint::Endpoint(host::Host& on, const config::Config& config, std::uint32_t index)
-    : host(on), config_(config), index_(index) {
+    : host(on),
+      waiting(on, core, config, std::string(on.name()) + ".waiting"),
+      config_(config),
+      index_(index) {
   size_buffers();
 }
 
@@ -60,6 +63,7 @@ void Endpoint::create() {
   const std::uint32_t entries = std::max(1U, w.qps) * std::max(1U, w.depth) + 1;
   host::verbs::CqInitAttr cq;
   cq.entries = entries;
+  cq.channel = waiting.channel();
   cq.ignore_overrun = true;  // it has room for all that can be posted
   if (w.bidirectional && config::takes_recv(w.op)) {
     // One thread sends and receives: it spins on one queue for both.
@@ -73,6 +77,14 @@ void Endpoint::create() {
   attr.max_send_wr = std::max(1U, w.depth);
   attr.max_recv_wr = std::max(1U, w.depth);
   attr.max_inline_data = w.inline_max;
+  if (w.srq) {
+    srq = attr.srq = verbs.create_srq(core, pd_, {std::max(1U, w.qps * w.depth), 1});
+    if (srq == nullptr) {
+      throw ConfigError("create_srq refuses workload.qps=" + std::to_string(w.qps) +
+                        " times workload.depth=" + std::to_string(w.depth) +
+                        " RECVs (device limit: 32768)");
+    }
+  }
   for (std::uint32_t i = 0; i < w.qps + w.idle_qps; ++i) {
     auto* qp = verbs.create_qp(core, pd_, *send_cq, *recv_cq, attr);
     if (qp == nullptr) {

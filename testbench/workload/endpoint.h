@@ -7,6 +7,7 @@
 #include "config/config.h"
 #include "host/host.h"
 #include "protocol/address_vector.h"
+#include "workload/waiting.h"
 
 namespace rnic::testbench {
 
@@ -45,6 +46,8 @@ class Endpoint {
 
   host::Host& host;
   host::Core core;
+  Waiting waiting;
+  host::verbs::SharedReceiveQueue* srq = nullptr;  ///< of all its queue pairs, or null
   host::verbs::CompletionQueue* send_cq = nullptr;
   host::verbs::CompletionQueue* recv_cq = nullptr;
   std::vector<host::verbs::QueuePair*> qps;

@@ -188,7 +188,11 @@ void Flow::post_receives(Endpoint& self, std::uint32_t qp, std::uint32_t count) 
         static_cast<std::uint32_t>(config_.workload.msg_size),
         buffer.receive_regions[static_cast<std::size_t>(slot / self.slots)].lkey};
     const host::verbs::RecvWr wr{slot, &sge, 1};
-    self.host.verbs.post_recv(self.core, *self.qps[qp], &wr, 1);
+    if (self.srq != nullptr) {
+      self.host.verbs.post_srq_recv(self.core, *self.srq, &wr, 1);
+    } else {
+      self.host.verbs.post_recv(self.core, *self.qps[qp], &wr, 1);
+    }
   }
 }
 
@@ -275,7 +279,7 @@ void Flow::hit(Player& me) {
   while (status == host::Status::kEnomem) {
     // A short queue, and the completion of its last message is still on its way.
     Wc wc;
-    verbs.wait_cq(me.self->core, *me.self->send_cq);
+    me.self->waiting.wait(*me.self->send_cq);
     if (verbs.poll_cq(me.self->core, *me.self->send_cq, 1, &wc) == 0) continue;
     measurement_.count_completion(wc.status);
     status = post();
@@ -291,11 +295,11 @@ void Flow::await(Player& me, Player& other) {
   Wc wc;
   if (two_sided()) {
     do {
-      verbs.wait_cq(core, *me.self->recv_cq);
+      me.self->waiting.wait(*me.self->recv_cq);
     } while (verbs.poll_cq(core, *me.self->recv_cq, 1, &wc) == 0);
     measurement_.count_completion(wc.status);
   } else {
-    me.spot.spin(core, config_.cpu.poll_cost, me.spots_seen);
+    me.self->waiting.wait(me.spot, me.spots_seen);
   }
   core.sync();
   me.turn_started = sim_now();
@@ -321,6 +325,10 @@ void Flow::play(Player& me, Player& other, bool serve_first) {
       await(me, other);
       hit(me);
       continue;
+    }
+    if (config_.workload.gap > kTimeZero) {
+      me.self->waiting.pause(config_.workload.gap);
+      me.turn_started = sim_now();
     }
     const Time round_start = me.turn_started;
     if (me.sent == config_.sim.warmup) {
@@ -354,11 +362,12 @@ void Flow::completion_latency() {
       measurement_.flow_warm();
     }
     me.next_slot = me.pattern.next();
+    me.self->waiting.pause(config_.workload.gap);
     me.turn_started = core.now();
     hit(me);
     Wc wc;
     do {
-      client_.host.verbs.wait_cq(core, *client_.send_cq);
+      client_.waiting.wait(*client_.send_cq);
     } while (client_.host.verbs.poll_cq(core, *client_.send_cq, 1, &wc) == 0);
     core.sync();
     measurement_.count_completion(wc.status);
@@ -382,7 +391,7 @@ void Flow::stream(Sender& sender) {
         config_.workload.outstanding == 0 ? fill_queues(sender) : fill_window(sender);
     std::uint32_t count = verbs.poll_cq(core, *sender.local->send_cq, kPollBatch, wcs.data());
     if (count == 0 && !posted) {
-      verbs.wait_cq(core, *sender.local->send_cq);
+      sender.local->waiting.wait(*sender.local->send_cq);
       count = verbs.poll_cq(core, *sender.local->send_cq, kPollBatch, wcs.data());
     }
     for (std::uint32_t i = 0; i < count; ++i) reap(sender, wcs[i]);
@@ -513,7 +522,7 @@ void Flow::receive_rest(Sender& sender) {
   host::verbs::Context& verbs = sender.local->host.verbs;
   Wc wc;
   while (sender.received < sender.total && !sender.stopped) {
-    verbs.wait_cq(sender.local->core, *sender.local->send_cq);
+    sender.local->waiting.wait(*sender.local->send_cq);
     if (verbs.poll_cq(sender.local->core, *sender.local->send_cq, 1, &wc) > 0) reap(sender, wc);
   }
 }
@@ -522,7 +531,7 @@ void Flow::receive_stream(Endpoint& self, std::uint64_t total) {
   constexpr std::uint32_t kPollBatch = 16;
   std::array<Wc, kPollBatch> wcs;
   for (std::uint64_t received = 0; received < total;) {
-    self.host.verbs.wait_cq(self.core, *self.recv_cq);
+    self.waiting.wait(*self.recv_cq);
     const std::uint32_t count =
         self.host.verbs.poll_cq(self.core, *self.recv_cq, kPollBatch, wcs.data());
     for (std::uint32_t i = 0; i < count; ++i) {
@@ -535,6 +544,9 @@ void Flow::receive_stream(Endpoint& self, std::uint64_t total) {
 
 std::uint64_t Flow::verify() {
   if (config_.sim.payload == config::PayloadMode::kNone) return 0;
+  // Messages of several queue pairs are placed in the order in which they arrive: where, is known
+  // only to who received them.
+  if (config_.workload.srq && two_sided() && config_.workload.qps > 1) return 0;
   const bool read = config_.workload.op == Op::kRead;
   const auto size = static_cast<std::size_t>(config_.workload.msg_size);
   std::vector<std::uint8_t> sent(size);

@@ -74,6 +74,27 @@ struct PeRig {
   const Bytes before_theirs = Bytes(kPage, 0x11);
 };
 
+TEST(CasePE, PE01_BadLkey) {
+  PeRig t;
+  t.rig.run([&] {
+    t.connect();
+    const std::uint64_t frames = t.rig.a.port().sent().data_packets;
+    ASSERT_EQ(t.post(WrOpcode::kRdmaWrite, 0x00FF'FF00, t.theirs.region.rkey, t.theirs.address),
+              Status::kOk);
+    ASSERT_EQ(
+        t.post(WrOpcode::kRdmaWrite, t.mine.region.lkey, t.theirs.region.rkey, t.theirs.address),
+        Status::kOk);
+    EXPECT_EQ(t.rig.a.await_send().status, WcStatus::kLocalProtectionError);
+    EXPECT_EQ(t.rig.a.await_send().status, WcStatus::kWrFlushError);
+    t.rig.settle();
+    EXPECT_EQ(t.rig.a.port().sent().data_packets, frames) << "no packet left";
+    EXPECT_EQ(t.requester(), QpState::kError);
+    EXPECT_EQ(t.responder(), QpState::kRts);
+    EXPECT_EQ(t.responder_counters().rx_write_requests, 0U);
+    t.expect_untouched();
+  });
+}
+
 TEST(CasePE, PE03_ReadSinkWithoutLocalWrite) {
   PeRig t;
   t.rig.run([&] {
@@ -162,6 +183,68 @@ TEST(CasePE, PE08_LkeyUsedAsRkeyWithSharedKeys) {
     EXPECT_EQ(t.theirs.region.lkey, t.theirs.region.rkey);
     EXPECT_EQ(t.write(t.theirs.region.lkey), WcStatus::kSuccess);
   });
+}
+
+TEST(CasePE, PE08_LkeyUsedAsRkeyWithDistinctKeys) {
+  PeRig t({{"nic.key_policy", "distinct"}});
+  t.rig.run([&] {
+    t.connect();
+    EXPECT_NE(t.theirs.region.lkey, t.theirs.region.rkey);
+    EXPECT_EQ(t.write(t.theirs.region.lkey), WcStatus::kRemoteAccessError);
+    t.expect_untouched();
+  });
+}
+
+/// Fetch-and-add with one requirement missing.
+WcStatus fetch_and_add(std::uint32_t qp_access, protocol::AccessFlags mr_access,
+                       std::uint32_t resources, std::uint64_t offset) {
+  WcStatus status{};
+  PeRig t({{"transport.max_dest_rd_atomic", std::to_string(resources)},
+           {"transport.max_rd_atomic", std::to_string(std::min(resources, 1U))}});
+  t.rig.run([&] {
+    t.connect(qp_access, kAllAccess, mr_access);
+    const protocol::Sge sge{t.mine.address, 8, t.mine.region.lkey};
+    host::verbs::SendWr wr;
+    wr.opcode = WrOpcode::kAtomicFetchAndAdd;
+    wr.flags = host::verbs::SendFlags::kSignaled;
+    wr.sg_list = &sge;
+    wr.num_sge = 1;
+    wr.remote_addr = t.theirs.address + offset;
+    wr.rkey = t.theirs.region.rkey;
+    wr.compare_add = 1;
+    ASSERT_EQ(t.rig.a.verbs().post_send(t.rig.a.core, *t.from, &wr, 1), Status::kOk);
+    status = t.rig.a.await_send().status;
+    t.rig.settle();
+    if (status == WcStatus::kSuccess) {
+      EXPECT_EQ(t.rig.a.bytes_at(t.mine.address, 8), Bytes(8, 0x11)) << "the original value";
+      Bytes sum(8, 0x11);
+      sum[0] = 0x12;  // little-endian host
+      EXPECT_EQ(t.rig.b.bytes_at(t.theirs.address, 8), sum);
+    } else {
+      t.expect_untouched();
+    }
+  });
+  return status;
+}
+
+constexpr std::uint32_t kAtomicQp = protocol::kAccessRemoteMask;
+constexpr protocol::AccessFlags kAtomicMr = kAllAccess | protocol::kAccessRemoteAtomic;
+
+TEST(CasePE, PE11_AllPresent) {
+  EXPECT_EQ(fetch_and_add(kAtomicQp, kAtomicMr, 4, 0), WcStatus::kSuccess);
+}
+
+TEST(CasePE, PE11_QueuePairWithoutTheRight) {
+  EXPECT_EQ(fetch_and_add(protocol::kAccessRemoteWrite, kAtomicMr, 4, 0),
+            WcStatus::kRemoteInvalidRequestError);
+}
+
+TEST(CasePE, PE11_RegionWithoutTheRight) {
+  EXPECT_EQ(fetch_and_add(kAtomicQp, kAllAccess, 4, 0), WcStatus::kRemoteAccessError);
+}
+
+TEST(CasePE, PE11_Misaligned) {
+  EXPECT_EQ(fetch_and_add(kAtomicQp, kAtomicMr, 4, 4), WcStatus::kRemoteInvalidRequestError);
 }
 
 /// A key or an address that crossed to the peer in the wrong byte order, or no key at all.

@@ -340,6 +340,43 @@ TEST(AsyncEvents, CommunicationEstablished) {
   });
 }
 
+TEST(AsyncEvents, SendQueueDrained) {
+  VerbsRig rig({{"transport.protocol", "ib"}});
+  rig.run([&] {
+    rig.connect();
+    const RigBuffer mine = rig.a.buffer(1U << 20);
+    const RigBuffer theirs = rig.b.buffer(1U << 20);
+    const auto write = [&](std::uint32_t bytes) {
+      ASSERT_EQ(rig.a.post(WrOpcode::kRdmaWrite, mine.address, mine.region.lkey, bytes,
+                           theirs.address, theirs.region.rkey),
+                Status::kOk);
+    };
+    write(1U << 20);  // 84 us at 100 Gb/s: longer than the command
+    for (int i = 0; i < 3; ++i) write(64);
+    rig.settle(microseconds(5));
+    host::verbs::QpAttr attr;
+    attr.qp_state = QpState::kSqd;
+    attr.en_sqd_async_notify = true;
+    using Mask = protocol::QpAttrMask;
+    ASSERT_EQ(rig.a.verbs().modify_qp(rig.a.core, *rig.a.qp, attr,
+                                      Mask::kState | Mask::kEnSqdAsyncNotify),
+              Status::kOk);
+    AsyncEvent event;
+    EXPECT_FALSE(rig.a.verbs().poll_async_event(rig.a.core, event));
+    event = rig.a.verbs().get_async_event(rig.a.core);
+    EXPECT_EQ(event.type, EventType::kSqDrained);
+    // The message under way was finished, those behind it were not begun.
+    Wc wcs[8];
+    EXPECT_EQ(rig.a.verbs().poll_cq(rig.a.core, *rig.a.send_cq, 8, wcs), 1U);
+    write(64);
+    rig.settle();
+    EXPECT_EQ(rig.a.verbs().poll_cq(rig.a.core, *rig.a.send_cq, 8, wcs), 0U);
+    attr.qp_state = QpState::kRts;
+    ASSERT_EQ(rig.a.verbs().modify_qp(rig.a.core, *rig.a.qp, attr, Mask::kState), Status::kOk);
+    for (int i = 0; i < 4; ++i) EXPECT_EQ(rig.a.await_send().status, WcStatus::kSuccess);
+  });
+}
+
 TEST(AsyncEvents, ARefusalIsTheRespondersOnlySign) {
   VerbsRig rig({{"transport.protocol", "ib"}});
   rig.run([&] {

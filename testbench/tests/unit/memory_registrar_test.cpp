@@ -180,12 +180,52 @@ TEST_F(MemoryRegistrarTest, ArgumentErrors) {
   EXPECT_EQ(status(kMax - 4095, 4096, 0), Status::kEinval);
   EXPECT_EQ(status(va, 8, kAccessRemoteWrite), Status::kEinval);
   EXPECT_EQ(status(va, 8, kAccessRemoteAtomic), Status::kEinval);
-  EXPECT_EQ(status(va, 8, protocol::kAccessOnDemand), Status::kEinval);
+  EXPECT_EQ(status(va, 8, protocol::kAccessOnDemand | protocol::kAccessMwBind), Status::kEinval);
   EXPECT_EQ(status(va, kPage4KiB + 1, 0), Status::kEfault);
   EXPECT_EQ(status(4096, 8, 0), Status::kEfault);
   EXPECT_EQ(space_.pinned_bytes(), 0U);
   EXPECT_EQ(context_.mpts_in_use(), 0U);
   EXPECT_EQ(context_.free_mtt_count(), 1U << 16);
+}
+
+TEST_F(MemoryRegistrarTest, AnOnDemandRegionHasNoPagesUntilTheyAreWanted) {
+  const auto va = space_.map(4 * kPage4KiB) + 100;
+  const std::uint64_t bytes = 3 * kPage4KiB;  // four pages
+  const auto result =
+      registrar_.reg_mr(space_, kPd, va, bytes, kAccessLocalWrite | protocol::kAccessOnDemand);
+  ASSERT_EQ(result.status, Status::kOk);
+  EXPECT_EQ(result.cost, nanoseconds(1000)) << "the call alone";
+  EXPECT_EQ(space_.pinned_bytes(), 0U);
+  const host::MemoryRegion& region = result.region;
+  EXPECT_EQ(region.mtt_count, 4U);
+  EXPECT_EQ(registrar_.missing(region, va, bytes), 4U);
+  // The second page and the third, by a range that ends one byte into the third.
+  const auto range = registrar_.populate(space_, region, va - 100 + kPage4KiB, kPage4KiB + 1);
+  EXPECT_EQ(range.first_mtt, region.mtt_base + 1);
+  EXPECT_EQ(range.count, 2U);
+  EXPECT_EQ(range.mapped, 2U);
+  EXPECT_EQ(registrar_.missing(region, va, bytes), 2U);
+  EXPECT_EQ(device_translate(region.lkey, va + kPage4KiB), space_.translate(va + kPage4KiB));
+  // What lies outside the region is left out, and what is there is not mapped again.
+  const auto all = registrar_.populate(space_, region, va - 100, 10 * kPage4KiB);
+  EXPECT_EQ(all.count, 4U);
+  EXPECT_EQ(all.mapped, 2U);
+  EXPECT_EQ(registrar_.populate(space_, region, va + bytes, 8).count, 0U);
+  EXPECT_EQ(registrar_.dereg_mr(space_, region).status, Status::kOk);
+}
+
+TEST_F(MemoryRegistrarTest, RightsChangeUnderTheSameKeys) {
+  const auto va = space_.map(kPage4KiB);
+  auto region = registrar_.reg_mr(space_, kPd, va, 100, 0).region;
+  EXPECT_EQ(device_check(region.rkey, va, 8, kAccessRemoteWrite), AccessResult::kNoRight);
+  EXPECT_EQ(registrar_.change_rights(region, kPd, kAccessRemoteWrite), Status::kEinval);
+  EXPECT_EQ(registrar_.change_rights(region, kPd + 1, kAccessLocalWrite | kAccessRemoteWrite),
+            Status::kOk);
+  EXPECT_EQ(device_check(region.rkey, va, 8, kAccessRemoteWrite), AccessResult::kWrongPd);
+  EXPECT_EQ(device_check(region.rkey, va, 8, kAccessRemoteWrite, kPd + 1), AccessResult::kOk);
+  EXPECT_TRUE(context_.read_mtt(region.mtt_base).writable);
+  EXPECT_EQ(registrar_.dereg_mr(space_, region).status, Status::kOk);
+  EXPECT_EQ(registrar_.change_rights(region, kPd, 0), Status::kEinval);
 }
 
 TEST_F(MemoryRegistrarTest, MemlockLimitAtTheBoundary) {

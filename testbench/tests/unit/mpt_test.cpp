@@ -55,7 +55,8 @@ TEST(Mpt, RegistrationFlagRules) {
   EXPECT_FALSE(registration_flags_valid(kAccessRemoteAtomic | kAccessRemoteRead));
   EXPECT_TRUE(registration_flags_valid(kAccessRemoteWrite | kAccessLocalWrite));
   EXPECT_TRUE(registration_flags_valid(kAccessRelaxedOrdering | (1U << 29)));
-  EXPECT_FALSE(registration_flags_valid(kAccessOnDemand));
+  EXPECT_TRUE(registration_flags_valid(kAccessOnDemand));
+  EXPECT_FALSE(registration_flags_valid(kAccessOnDemand | kAccessMwBind));
   EXPECT_FALSE(registration_flags_valid(1U << 10));
   EXPECT_FALSE(registration_flags_valid(1U << 30));
 }

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Public cases, theme CP: completion notification and host CPU.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "support/program.h"
+
+namespace rnic::testbench {
+namespace {
+
+const Settings kPingPong = {{"workload.op", "send"},      {"workload.pattern", "latency"},
+                            {"workload.msg_size", "64B"}, {"workload.iterations", "200"},
+                            {"workload.depth", "16"},     {"sim.warmup", "10"}};
+
+TEST(CaseCP, CP01_EventAgainstPoll) {
+  const ProgramRun poll = run_well(kPingPong);
+  const ProgramRun event = run_well(with(kPingPong, {{"workload.completion", "event"}}));
+  // Half a round trip has one waking of 5.5 us (1 us handler, 4.5 us thread), and arming, two
+  // system calls and the event's own way: less than a microsecond.
+  const double more = event.number("/latency_ns/mean") - poll.number("/latency_ns/mean");
+  EXPECT_GT(more, 5500);
+  EXPECT_LT(more, 6500);
+  EXPECT_GT(event.result["host"][0]["interrupts"].get<int>(), 200);
+  EXPECT_EQ(poll.result["host"][0]["interrupts"].get<int>(), 0);
+  EXPECT_LT(event.number("/host/0/cpu_busy"), 0.3);
+  EXPECT_GT(poll.number("/host/0/cpu_busy"), 0.9);
+}
+
+TEST(CaseCP, CP01_LittleDifferenceInABusyQueue) {
+  const Settings busy = {{"workload.op", "send"},       {"workload.pattern", "bandwidth"},
+                         {"workload.msg_size", "4KiB"}, {"workload.iterations", "4000"},
+                         {"workload.depth", "128"},     {"sim.warmup", "400"}};
+  const ProgramRun poll = run_well(busy);
+  const ProgramRun event = run_well(with(busy, {{"workload.completion", "event"}}));
+  EXPECT_GT(event.number("/throughput_gbps") / poll.number("/throughput_gbps"), 0.85);
+}
+
+TEST(CaseCP, CP03_LatencyInStepsOfThePollInterval) {
+  const Settings read = {{"workload.op", "read"},
+                         {"workload.pattern", "latency"},
+                         {"workload.msg_size", "64B"},
+                         {"workload.iterations", "20"},
+                         {"sim.warmup", "2"}};
+  const double spinning = run_well(read).number("/latency_ns/mean");
+  for (const double interval : {100e3, 1000e3}) {
+    const ProgramRun run = run_well(with(
+        read, {{"workload.poll_interval", std::to_string(static_cast<int>(interval)) + "ns"}}));
+    // The first look is too early, the second one comes an interval later.
+    const double expected = std::ceil(spinning / interval) * interval;
+    EXPECT_NEAR(run.number("/latency_ns/mean") / expected, 1.0, 0.01);
+  }
+}
+
+TEST(CaseCP, CP06_APollerThatLosesItsCore) {
+  const Settings read = {{"workload.op", "read"},
+                         {"workload.pattern", "latency"},
+                         {"workload.msg_size", "64B"},
+                         {"workload.iterations", "100"},
+                         {"sim.warmup", "2"}};
+  const ProgramRun pinned = run_well(read);
+  const ProgramRun preempted = run_well(with(read, {{"cpu.preempt_probability", "0.3"}}));
+  // Two modes a millisecond apart, and the same outcome.
+  EXPECT_NEAR(preempted.number("/latency_ns/min"), pinned.number("/latency_ns/min"), 50);
+  EXPECT_NEAR(preempted.number("/latency_ns/max") - pinned.number("/latency_ns/max"), 1e6, 1e4);
+  const double slow = (preempted.number("/latency_ns/mean") - pinned.number("/latency_ns/mean")) /
+                      1e6;  // share of the second mode
+  EXPECT_GT(slow, 0.15);
+  EXPECT_LT(slow, 0.45);
+  EXPECT_EQ(preempted.result["completions"], pinned.result["completions"]);
+  EXPECT_LT(pinned.number("/latency_ns/max"), 1e5);
+}
+
+TEST(CaseCP, CP08_SleepingCoresAndIdleGaps) {
+  const Settings states = {{"cpu.sleep1_after", "20us"},  {"cpu.sleep1_exit", "2us"},
+                           {"cpu.sleep2_after", "200us"}, {"cpu.sleep2_exit", "100us"},
+                           {"workload.iterations", "20"}, {"sim.warmup", "2"}};
+  const auto latency = [&](const std::string& gap, const Settings& more) {
+    return run_well(with(with(with(kPingPong, states), more), {{"workload.gap", gap}}))
+        .number("/latency_ns/mean");
+  };
+  const Settings event = {{"workload.completion", "event"}};
+  const double short_gap = latency("10us", event);
+  const double c1 = latency("100us", event);
+  const double c2 = latency("1ms", event);
+  const double longest = latency("10ms", event);
+  // The receiver's exit from sleep is half of each round trip's.
+  EXPECT_NEAR(c1 - short_gap, 1000, 50);
+  EXPECT_NEAR(c2 - c1, 49000, 500);
+  EXPECT_NEAR(longest, c2, 100);
+  // Who polls is always awake.
+  EXPECT_NEAR(latency("10ms", {}), latency("10us", {}), 20);
+}
+
+}  // namespace
+}  // namespace rnic::testbench

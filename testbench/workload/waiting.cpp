@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workload/waiting.h"
+
+#include "base/sc_time.h"
+
+namespace rnic::testbench {
+
+Waiting::Waiting(host::Host& host, host::Core& core, const config::Config& config,
+                 const std::string& stream)
+    : host_(host), core_(core), config_(config), rng_(config.sim.seed, stream) {}
+
+host::verbs::CompletionChannel* Waiting::channel() {
+  if (config_.workload.completion == config::Completion::kPoll) return nullptr;
+  if (channel_ == nullptr) channel_ = host_.verbs.create_comp_channel();
+  return channel_;
+}
+
+void Waiting::pause(Time duration) {
+  if (duration == kTimeZero) return;
+  core_.sync();
+  sc_core::wait(to_sc_time(duration));
+}
+
+void Waiting::wait(host::verbs::CompletionQueue& cq) {
+  if (channel_ != nullptr) {
+    wait_for_event(cq);
+  } else if (config_.workload.poll_interval > kTimeZero) {
+    look_at_intervals([&] { return host_.verbs.has_completion(cq); });
+  } else {
+    host_.verbs.wait_cq(core_, cq);
+    maybe_preempted();
+  }
+}
+
+void Waiting::wait(host::PollSpot& spot, std::uint64_t seen) {
+  if (config_.workload.poll_interval > kTimeZero) {
+    look_at_intervals([&] { return spot.writes() > seen; });
+  } else {
+    spot.spin(core_, config_.cpu.poll_cost, seen);
+    maybe_preempted();
+  }
+}
+
+template <typename Ready>
+void Waiting::look_at_intervals(Ready ready) {
+  while (true) {
+    core_.spend(config_.cpu.poll_cost);
+    core_.sync();
+    if (ready()) return;
+    pause(config_.workload.poll_interval);
+  }
+}
+
+void Waiting::wait_for_event(host::verbs::CompletionQueue& cq) {
+  // Completions between the last poll and the arming raise no event, so look once more.
+  host_.verbs.req_notify_cq(core_, cq, false);
+  core_.spend(config_.cpu.poll_cost);
+  core_.sync();
+  while (!host_.verbs.has_completion(cq)) {
+    host::verbs::CompletionQueue* signalled = host_.verbs.get_cq_event(core_, *channel_);
+    host_.verbs.ack_cq_events(*signalled, 1);
+    // An event of an earlier arming, whose completions have been polled, or of another queue.
+    if (host_.verbs.has_completion(cq)) return;
+    host_.verbs.req_notify_cq(core_, cq, false);
+    core_.sync();
+  }
+}
+
+void Waiting::maybe_preempted() {
+  const double probability = config_.cpu.preempt_probability;
+  if (probability > 0 && rng_.uniform() < probability) pause(config_.cpu.preempt_time);
+}
+
+}  // namespace rnic::testbench

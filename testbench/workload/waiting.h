@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/rng.h"
+#include "config/config.h"
+#include "host/host.h"
+
+namespace rnic::testbench {
+
+/// How a thread waits for what the NIC brings: it spins, looks at intervals, or sleeps until an
+/// event wakes it; and the operating system may take the core away from it while it polls.
+class Waiting {
+ public:
+  /// `stream`: names the random numbers of the thread.
+  Waiting(host::Host& host, host::Core& core, const config::Config& config,
+          const std::string& stream);
+
+  /// Null when the thread does not wait for events.
+  host::verbs::CompletionChannel* channel();
+
+  /// Returns when `cq` holds a completion.
+  void wait(host::verbs::CompletionQueue& cq);
+  /// Returns when `spot` has seen more than `seen` writes.
+  void wait(host::PollSpot& spot, std::uint64_t seen);
+  /// Does nothing for `duration`.
+  void pause(Time duration);
+
+ private:
+  void wait_for_event(host::verbs::CompletionQueue& cq);
+  void maybe_preempted();
+  template <typename Ready>
+  void look_at_intervals(Ready ready);
+
+  host::Host& host_;
+  host::Core& core_;
+  const config::Config& config_;
+  Rng rng_;
+  host::verbs::CompletionChannel* channel_ = nullptr;
+};
+
+}  // namespace rnic::testbench
