@@ -31,7 +31,10 @@ struct PeRig {
     rig.b.create();
     from = rig.a.make_qp(RigSide::qp_attr());
     to = rig.b.make_qp(RigSide::qp_attr(), remote_access);
-    rig.join(*from, *to);
+    config::TransportConfig transport = rig.config().transport;
+    rig.a.connect(*from, to->qpn, path_between(0, 1), transport);
+    if (no_resources) transport.max_dest_rd_atomic = 0;
+    rig.b.connect(*to, from->qpn, path_between(1, 0), transport);
     mine = rig.a.buffer(kPage, mine_access);
     theirs = rig.b.buffer(kPage, theirs_access);
     rig.a.fill(mine.address, before_mine);
@@ -70,6 +73,7 @@ struct PeRig {
   QueuePair* to = nullptr;
   RigBuffer mine;
   RigBuffer theirs;
+  bool no_resources = false;  ///< the responder takes no READs and atomics
   const Bytes before_mine = Bytes(kPage, 0x22);
   const Bytes before_theirs = Bytes(kPage, 0x11);
 };
@@ -196,11 +200,11 @@ TEST(CasePE, PE08_LkeyUsedAsRkeyWithDistinctKeys) {
 }
 
 /// Fetch-and-add with one requirement missing.
-WcStatus fetch_and_add(std::uint32_t qp_access, protocol::AccessFlags mr_access,
-                       std::uint32_t resources, std::uint64_t offset) {
+WcStatus fetch_and_add(std::uint32_t qp_access, protocol::AccessFlags mr_access, bool no_resources,
+                       std::uint64_t offset) {
   WcStatus status{};
-  PeRig t({{"transport.max_dest_rd_atomic", std::to_string(resources)},
-           {"transport.max_rd_atomic", std::to_string(std::min(resources, 1U))}});
+  PeRig t;
+  t.no_resources = no_resources;
   t.rig.run([&] {
     t.connect(qp_access, kAllAccess, mr_access);
     const protocol::Sge sge{t.mine.address, 8, t.mine.region.lkey};
@@ -231,20 +235,24 @@ constexpr std::uint32_t kAtomicQp = protocol::kAccessRemoteMask;
 constexpr protocol::AccessFlags kAtomicMr = kAllAccess | protocol::kAccessRemoteAtomic;
 
 TEST(CasePE, PE11_AllPresent) {
-  EXPECT_EQ(fetch_and_add(kAtomicQp, kAtomicMr, 4, 0), WcStatus::kSuccess);
+  EXPECT_EQ(fetch_and_add(kAtomicQp, kAtomicMr, false, 0), WcStatus::kSuccess);
 }
 
 TEST(CasePE, PE11_QueuePairWithoutTheRight) {
-  EXPECT_EQ(fetch_and_add(protocol::kAccessRemoteWrite, kAtomicMr, 4, 0),
+  EXPECT_EQ(fetch_and_add(protocol::kAccessRemoteWrite, kAtomicMr, false, 0),
             WcStatus::kRemoteInvalidRequestError);
 }
 
 TEST(CasePE, PE11_RegionWithoutTheRight) {
-  EXPECT_EQ(fetch_and_add(kAtomicQp, kAllAccess, 4, 0), WcStatus::kRemoteAccessError);
+  EXPECT_EQ(fetch_and_add(kAtomicQp, kAllAccess, false, 0), WcStatus::kRemoteAccessError);
+}
+
+TEST(CasePE, PE11_ResponderWithoutResources) {
+  EXPECT_EQ(fetch_and_add(kAtomicQp, kAtomicMr, true, 0), WcStatus::kRemoteInvalidRequestError);
 }
 
 TEST(CasePE, PE11_Misaligned) {
-  EXPECT_EQ(fetch_and_add(kAtomicQp, kAtomicMr, 4, 4), WcStatus::kRemoteInvalidRequestError);
+  EXPECT_EQ(fetch_and_add(kAtomicQp, kAtomicMr, false, 4), WcStatus::kRemoteInvalidRequestError);
 }
 
 /// A key or an address that crossed to the peer in the wrong byte order, or no key at all.

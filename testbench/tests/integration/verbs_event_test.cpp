@@ -346,6 +346,7 @@ TEST(AsyncEvents, SendQueueDrained) {
     rig.connect();
     const RigBuffer mine = rig.a.buffer(1U << 20);
     const RigBuffer theirs = rig.b.buffer(1U << 20);
+    rig.settle();  // registration takes longer than the message
     const auto write = [&](std::uint32_t bytes) {
       ASSERT_EQ(rig.a.post(WrOpcode::kRdmaWrite, mine.address, mine.region.lkey, bytes,
                            theirs.address, theirs.region.rkey),

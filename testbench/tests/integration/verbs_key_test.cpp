@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory windows, fast registration, local invalidation and re-registration, end to end.
+#include <gtest/gtest.h>
+
+#include "support/verbs_rig.h"
+
+namespace rnic::testbench {
+namespace {
+
+using host::Status;
+using host::verbs::FastRegion;
+using host::verbs::MemoryWindow;
+using host::verbs::MwBind;
+using host::verbs::MwType;
+using host::verbs::next_key;
+using host::verbs::QueuePair;
+using host::verbs::SendFlags;
+using host::verbs::SendWr;
+using host::verbs::Wc;
+using host::verbs::WrOpcode;
+using protocol::QpState;
+using protocol::WcOpcode;
+using protocol::WcStatus;
+using Bytes = std::vector<std::uint8_t>;
+
+constexpr std::uint64_t kPage = 4096;
+constexpr protocol::AccessFlags kBindable = kAllAccess | protocol::kAccessMwBind;
+
+/// Host 1 owns memory and hands out keys, host 0 uses them.
+struct KeyRig {
+  KeyRig() : rig({{"transport.protocol", "rocev2"}}) {}
+
+  void connect() {
+    rig.connect();
+    mine = rig.a.buffer(kPage);
+    theirs = rig.b.buffer(4 * kPage, kBindable);
+    rig.a.fill(mine.address, Bytes(kPage, 0x77));
+    rig.settle();
+  }
+  /// A request of the owner's queue pair to its own device.
+  Wc owner(const SendWr& request) {
+    SendWr wr = request;
+    wr.flags |= SendFlags::kSignaled;
+    EXPECT_EQ(rig.b.verbs().post_send(rig.b.core, *rig.b.qp, &wr, 1), Status::kOk);
+    return rig.b.await_send();
+  }
+  Wc bind(MemoryWindow& window, std::uint64_t address, std::uint64_t length, std::uint32_t access,
+          std::uint32_t lkey) {
+    SendWr wr;
+    wr.opcode = WrOpcode::kBindMw;
+    wr.bind = {&window, next_key(window.rkey), lkey, address, length, access};
+    return owner(wr);
+  }
+  Wc invalidate(std::uint32_t key) {
+    SendWr wr;
+    wr.opcode = WrOpcode::kLocalInv;
+    wr.invalidate_key = key;
+    return owner(wr);
+  }
+  WcStatus write(std::uint64_t address, std::uint32_t key, std::uint32_t bytes = 64) {
+    EXPECT_EQ(rig.a.post(WrOpcode::kRdmaWrite, mine.address, mine.region.lkey, bytes, address, key),
+              Status::kOk);
+    const WcStatus status = rig.a.await_send().status;
+    rig.settle();
+    return status;
+  }
+
+  VerbsRig rig;
+  RigBuffer mine;
+  RigBuffer theirs;
+};
+
+TEST(MemoryWindow, Type2OpensAPartOfARegion) {
+  KeyRig t;
+  t.rig.run([&] {
+    t.connect();
+    auto window = t.rig.b.verbs().alloc_mw(t.rig.b.core, t.rig.b.pd, MwType::kType2);
+    ASSERT_TRUE(window);
+    const std::uint64_t start = t.theirs.address + kPage + 100;
+    const Wc wc =
+        t.bind(*window, start, 2 * kPage, protocol::kAccessRemoteWrite, t.theirs.region.lkey);
+    EXPECT_EQ(wc.status, WcStatus::kSuccess);
+    EXPECT_EQ(wc.opcode, WcOpcode::kBindMw);
+    // Across a page boundary, to the window's last byte.
+    EXPECT_EQ(t.write(start + 2 * kPage - 64, window->rkey), WcStatus::kSuccess);
+    EXPECT_EQ(t.rig.b.bytes_at(start + 2 * kPage - 64, 64), Bytes(64, 0x77));
+    EXPECT_EQ(t.write(start, window->rkey), WcStatus::kSuccess);
+    // One byte further is outside, although it is in the region.
+    EXPECT_EQ(t.write(start + 2 * kPage - 63, window->rkey), WcStatus::kRemoteAccessError);
+    EXPECT_EQ(t.rig.b.bytes_at(start + 2 * kPage, 1), Bytes(1, 0));
+  });
+}
+
+TEST(MemoryWindow, Type2GrantsOnlyItsRights) {
+  KeyRig t;
+  t.rig.run([&] {
+    t.connect();
+    auto window = t.rig.b.verbs().alloc_mw(t.rig.b.core, t.rig.b.pd, MwType::kType2);
+    EXPECT_EQ(
+        t.bind(*window, t.theirs.address, kPage, protocol::kAccessRemoteRead, t.theirs.region.lkey)
+            .status,
+        WcStatus::kSuccess);
+    EXPECT_EQ(t.write(t.theirs.address, window->rkey), WcStatus::kRemoteAccessError);
+  });
+}
+
+TEST(MemoryWindow, Type2BelongsToItsQueuePair) {
+  KeyRig t;
+  t.rig.run([&] {
+    t.connect();
+    QueuePair* other_from = t.rig.a.make_qp(RigSide::qp_attr());
+    QueuePair* other_to = t.rig.b.make_qp(RigSide::qp_attr());
+    t.rig.join(*other_from, *other_to);
+    auto window = t.rig.b.verbs().alloc_mw(t.rig.b.core, t.rig.b.pd, MwType::kType2);
+    EXPECT_EQ(
+        t.bind(*window, t.theirs.address, kPage, protocol::kAccessRemoteWrite, t.theirs.region.lkey)
+            .status,
+        WcStatus::kSuccess);
+    ASSERT_EQ(t.rig.a.post(*other_from, WrOpcode::kRdmaWrite, t.mine.address, t.mine.region.lkey,
+                           64, t.theirs.address, window->rkey),
+              Status::kOk);
+    EXPECT_EQ(t.rig.a.await_send().status, WcStatus::kRemoteAccessError);
+    EXPECT_EQ(t.write(t.theirs.address, window->rkey), WcStatus::kSuccess);
+  });
+}
+
+TEST(MemoryWindow, InvalidationEndsIt) {
+  KeyRig t;
+  t.rig.run([&] {
+    t.connect();
+    auto window = t.rig.b.verbs().alloc_mw(t.rig.b.core, t.rig.b.pd, MwType::kType2);
+    const auto bind = [&] {
+      return t
+          .bind(*window, t.theirs.address, kPage, protocol::kAccessRemoteWrite,
+                t.theirs.region.lkey)
+          .status;
+    };
+    EXPECT_EQ(bind(), WcStatus::kSuccess);
+    EXPECT_EQ(t.write(t.theirs.address, window->rkey), WcStatus::kSuccess);
+    const Wc wc = t.invalidate(window->rkey);
+    EXPECT_EQ(wc.status, WcStatus::kSuccess);
+    EXPECT_EQ(wc.opcode, WcOpcode::kLocalInv);
+    const std::uint32_t stale = window->rkey;
+    EXPECT_EQ(bind(), WcStatus::kSuccess);
+    EXPECT_EQ(t.write(t.theirs.address, window->rkey), WcStatus::kSuccess);
+    EXPECT_EQ(t.write(t.theirs.address, stale), WcStatus::kRemoteAccessError);
+  });
+}
+
+/// A bind that the device refuses: its queue pair fails.
+void expect_bind_error(const std::function<Wc(KeyRig&, MemoryWindow&)>& bind) {
+  KeyRig t;
+  t.rig.run([&] {
+    t.connect();
+    auto window = t.rig.b.verbs().alloc_mw(t.rig.b.core, t.rig.b.pd, MwType::kType2);
+    ASSERT_TRUE(window);
+    EXPECT_EQ(bind(t, *window).status, WcStatus::kMwBindError);
+    EXPECT_EQ(t.rig.b.state(), QpState::kError);
+  });
+}
+
+TEST(MemoryWindow, BeyondTheRegion) {
+  expect_bind_error([](KeyRig& t, MemoryWindow& window) {
+    return t.bind(window, t.theirs.address + kPage, 4 * kPage, protocol::kAccessRemoteRead,
+                  t.theirs.region.lkey);
+  });
+}
+
+TEST(MemoryWindow, OfARegionThatForbidsIt) {
+  expect_bind_error([](KeyRig& t, MemoryWindow& window) {
+    const RigBuffer plain = t.rig.b.buffer(kPage);
+    return t.bind(window, plain.address, kPage, protocol::kAccessRemoteRead, plain.region.lkey);
+  });
+}
+
+TEST(MemoryWindow, WithAStaleKeyOfTheRegion) {
+  expect_bind_error([](KeyRig& t, MemoryWindow& window) {
+    return t.bind(window, t.theirs.address, kPage, protocol::kAccessRemoteRead,
+                  t.theirs.region.lkey ^ 1);
+  });
+}
+
+TEST(MemoryWindow, Type2WhileItIsBound) {
+  expect_bind_error([](KeyRig& t, MemoryWindow& window) {
+    EXPECT_EQ(
+        t.bind(window, t.theirs.address, kPage, protocol::kAccessRemoteRead, t.theirs.region.lkey)
+            .status,
+        WcStatus::kSuccess);
+    return t.bind(window, t.theirs.address, kPage, protocol::kAccessRemoteRead,
+                  t.theirs.region.lkey);
+  });
+}
+
+TEST(MemoryWindow, InvalidationOfAnOrdinaryRegion) {
+  expect_bind_error(
+      [](KeyRig& t, MemoryWindow& /*window*/) { return t.invalidate(t.theirs.region.lkey); });
+}
+
+TEST(MemoryWindow, Type1IsReboundByAVerb) {
+  KeyRig t;
+  t.rig.run([&] {
+    t.connect();
+    host::verbs::Context& verbs = t.rig.b.verbs();
+    auto window = verbs.alloc_mw(t.rig.b.core, t.rig.b.pd, MwType::kType1);
+    ASSERT_TRUE(window);
+    const auto bind = [&](std::uint64_t address, std::uint64_t length) {
+      const MwBind what{&*window, 0,      t.theirs.region.lkey,
+                        address,  length, protocol::kAccessRemoteWrite};
+      EXPECT_EQ(verbs.bind_mw(t.rig.b.core, *t.rig.b.qp, what, 5, SendFlags::kSignaled),
+                Status::kOk);
+      EXPECT_EQ(t.rig.b.await_send().status, WcStatus::kSuccess);
+    };
+    bind(t.theirs.address, 100);
+    const std::uint32_t first = window->rkey;
+    EXPECT_EQ(t.write(t.theirs.address, first), WcStatus::kSuccess);
+    bind(t.theirs.address + kPage, 100);  // no invalidation in between
+    EXPECT_NE(window->rkey, first);
+    EXPECT_EQ(t.write(t.theirs.address + kPage, window->rkey), WcStatus::kSuccess);
+    bind(0, 0);
+    EXPECT_EQ(t.write(t.theirs.address + kPage, window->rkey), WcStatus::kRemoteAccessError);
+    auto type2 = verbs.alloc_mw(t.rig.b.core, t.rig.b.pd, MwType::kType2);
+    const MwBind wrong{&*type2, 0, t.theirs.region.lkey, t.theirs.address, 8, 0};
+    EXPECT_EQ(verbs.bind_mw(t.rig.b.core, *t.rig.b.qp, wrong, 5, 0), Status::kEinval);
+    EXPECT_EQ(verbs.dealloc_mw(t.rig.b.core, *window), Status::kOk);
+  });
+}
+
+TEST(FastRegistration, RegisterUseInvalidateRegister) {
+  KeyRig t;
+  t.rig.run([&] {
+    t.connect();
+    host::verbs::Context& verbs = t.rig.b.verbs();
+    auto region = verbs.alloc_fast_mr(t.rig.b.core, t.rig.b.pd, 8);
+    ASSERT_TRUE(region);
+    for (std::uint8_t round = 1; round < 4; ++round) {
+      const std::uint64_t address = t.rig.b.space().map(16 * kPage, kPage) + 40;
+      EXPECT_EQ(verbs.map_fast_mr(t.rig.b.core, *region, address, 8 * kPage), Status::kEinval)
+          << "nine pages";
+      ASSERT_EQ(verbs.map_fast_mr(t.rig.b.core, *region, address, 7 * kPage), Status::kOk);
+      SendWr wr;
+      wr.opcode = WrOpcode::kRegMr;
+      wr.reg = {&*region, next_key(region->key), kAllAccess};
+      const Wc wc = t.owner(wr);
+      EXPECT_EQ(wc.status, WcStatus::kSuccess);
+      EXPECT_EQ(wc.opcode, WcOpcode::kRegMr);
+      t.rig.a.fill(t.mine.address, Bytes(kPage, round));
+      EXPECT_EQ(t.write(address + 6 * kPage, region->key, kPage), WcStatus::kSuccess);
+      EXPECT_EQ(t.rig.b.bytes_at(address + 6 * kPage, kPage), Bytes(kPage, round));
+      EXPECT_EQ(t.invalidate(region->key).status, WcStatus::kSuccess);
+    }
+    EXPECT_EQ(t.write(t.theirs.address, region->key), WcStatus::kRemoteAccessError);
+    EXPECT_EQ(verbs.dealloc_fast_mr(t.rig.b.core, *region), Status::kOk);
+  });
+}
+
+TEST(FastRegistration, LaterWorkSeesIt) {
+  KeyRig t;
+  t.rig.run([&] {
+    t.connect();
+    // Registration, use as the source of a WRITE and invalidation in one list.
+    host::verbs::Context& verbs = t.rig.a.verbs();
+    auto region = verbs.alloc_fast_mr(t.rig.a.core, t.rig.a.pd, 2);
+    const std::uint64_t address = t.rig.a.space().map(kPage, kPage);
+    t.rig.a.fill(address, Bytes(kPage, 0x3C));
+    ASSERT_EQ(verbs.map_fast_mr(t.rig.a.core, *region, address, kPage), Status::kOk);
+    const std::uint32_t key = next_key(region->key);
+    const protocol::Sge sge{address, 512, key};
+    SendWr list[3];
+    list[0].opcode = WrOpcode::kRegMr;
+    list[0].reg = {&*region, key, kAllAccess};
+    list[1].opcode = WrOpcode::kRdmaWrite;
+    list[1].sg_list = &sge;
+    list[1].num_sge = 1;
+    list[1].remote_addr = t.theirs.address;
+    list[1].rkey = t.theirs.region.rkey;
+    list[2] = list[1];
+    list[2].remote_addr += kPage;
+    list[2].flags = SendFlags::kSignaled;
+    ASSERT_EQ(verbs.post_send(t.rig.a.core, *t.rig.a.qp, list, 3), Status::kOk);
+    EXPECT_EQ(t.rig.a.await_send().status, WcStatus::kSuccess);
+    t.rig.settle();
+    EXPECT_EQ(t.rig.b.bytes_at(t.theirs.address, 512), Bytes(512, 0x3C));
+    EXPECT_EQ(t.rig.b.bytes_at(t.theirs.address + kPage, 512), Bytes(512, 0x3C));
+  });
+}
+
+TEST(Registration, RightsTakenAwayWhileInUse) {
+  KeyRig t;
+  t.rig.run([&] {
+    t.connect();
+    EXPECT_EQ(t.write(t.theirs.address, t.theirs.region.rkey), WcStatus::kSuccess);
+    EXPECT_EQ(t.rig.b.verbs().rereg_mr(t.rig.b.core, t.theirs.region, t.rig.b.pd,
+                                       protocol::kAccessLocalWrite | protocol::kAccessRemoteRead),
+              Status::kOk);
+    EXPECT_EQ(t.write(t.theirs.address, t.theirs.region.rkey), WcStatus::kRemoteAccessError);
+  });
+}
+
+TEST(Registration, EndedWhileTrafficRuns) {
+  KeyRig t;
+  t.rig.run([&] {
+    t.connect();
+    for (int i = 0; i < 30; ++i) {
+      ASSERT_EQ(t.rig.a.post(WrOpcode::kRdmaWrite, t.mine.address, t.mine.region.lkey, kPage,
+                             t.theirs.address, t.theirs.region.rkey),
+                Status::kOk);
+    }
+    ASSERT_EQ(t.rig.b.verbs().dereg_mr(t.rig.b.core, t.theirs.region), Status::kOk);
+    // Some were executed before, one is refused, the rest is flushed.
+    int at = 0;
+    for (; at < 30; ++at) {
+      const WcStatus status = t.rig.a.await_send().status;
+      if (status == WcStatus::kSuccess) continue;
+      EXPECT_EQ(status, WcStatus::kRemoteAccessError);
+      break;
+    }
+    EXPECT_GT(at, 0);
+    for (++at; at < 30; ++at) EXPECT_EQ(t.rig.a.await_send().status, WcStatus::kWrFlushError);
+    EXPECT_EQ(t.rig.b.space().pinned_bytes(), 0U);
+  });
+}
+
+}  // namespace
+}  // namespace rnic::testbench
