@@ -169,6 +169,15 @@ void check_workload(const Config& config) {
     throw ConfigError(equals("workload.msg_size", workload.msg_size) +
                       " does not suit an atomic workload.op: atomics work on 8 B");
   }
+  if (workload.completion == Completion::kEvent && workload.op == Op::kWrite &&
+      workload.pattern == Pattern::kLatency) {
+    throw ConfigError(
+        "workload.completion=event does not suit workload.op=write with workload.pattern=latency: "
+        "nothing completes at the peer (valid: send|send_imm|write_imm|read, or poll)");
+  }
+  if (workload.completion == Completion::kEvent && workload.poll_interval > kTimeZero) {
+    throw ConfigError("workload.poll_interval needs workload.completion=poll");
+  }
   if (workload.bidirectional && workload.pattern == Pattern::kLatency) {
     throw ConfigError("workload.bidirectional=true needs workload.pattern=bandwidth");
   }

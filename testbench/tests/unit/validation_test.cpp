@@ -52,6 +52,17 @@ TEST(ValidationTest, FlowControlSuitsTheProtocol) {
   expect_refused({{"switch.buffer", "64KiB"}}, "switch.pfc_xoff", "switch.buffer");
 }
 
+TEST(ValidationTest, EventsNeedACompletionWhereTheThreadWaits) {
+  expect_refused(
+      {{"workload.op", "write"}, {"workload.pattern", "latency"}, {"workload.completion", "event"}},
+      "workload.completion", "workload.op");
+  expect_refused({{"workload.op", "send"},
+                  {"workload.completion", "event"},
+                  {"workload.poll_interval", "1us"}},
+                 "workload.poll_interval", "workload.completion");
+  EXPECT_NO_THROW(load_from({{"workload.op", "send"}, {"workload.completion", "event"}}));
+}
+
 TEST(ValidationTest, CachesHaveWholeSets) {
   expect_refused({{"nic.mtt_cache.entries", "100"}}, "nic.mtt_cache.ways", "nic.mtt_cache.entries");
   EXPECT_NO_THROW(load_from({{"nic.mtt_cache.entries", "96"}, {"nic.mtt_cache.ways", "12"}}));
