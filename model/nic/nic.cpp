@@ -84,7 +84,6 @@ Nic::Nic(const sc_core::sc_module_name& name, const config::Config& config,
   responder.atomics.bind(atomic.atomics);
   responder.scheduler.bind(scheduler.scheduler);
   responder.dma.bind(dma);
-  responder.port.bind(port.port);
   atomic.dma.bind(dma);
   atomic.client.bind(responder.atomic_client);
   rq.dma.bind(dma);

@@ -129,7 +129,7 @@ void Responder::place_in_recv(RxJob* job, Time t) {
 /// The work it belongs to is gone: it failed meanwhile.
 void Responder::abandon(RxJob* job, Time t) {
   job->finished = true;
-  port->release(*job->frame, t);
+  pipeline->release_buffer(job, t);
   pipeline->executed(job, t);
   pipeline->retire(job);
 }
@@ -311,7 +311,7 @@ void Responder::complete_recv(RxJob* job, Time t) {
 }
 
 void Responder::finish(RxJob* job, Time t) {
-  port->release(*job->frame, t);
+  pipeline->release_buffer(job, t);
   job->finished = true;
   pipeline->executed(job, t);
   if (job->writes_pending == 0) pipeline->retire(job);

@@ -62,6 +62,7 @@ void RxPipeline::frame_arrived(protocol::Frame* frame, Time now) {
   job->pipeline = this;
   job->responder = nullptr;
   job->arrived = t;
+  job->in_port_buffer = true;
   const bool first = qp->rx_head == nullptr;
   if (first) {
     qp->rx_head = job;
@@ -83,19 +84,65 @@ void RxPipeline::process(RxJob* job, Time t, bool again) {
     transport_.receive(qp, *job->frame, t, job->plan);
   }
   if (job->frame->trace != nullptr) job->frame->trace->mark(stats::Stage::kRxParse, t);
+  if (job->plan.action == transport::RxPlan::Action::kHold) {
+    hold(job, t);
+    return;
+  }
   if (job->plan.action != transport::RxPlan::Action::kNone) {
     responder->execute(job, t);
     return;
   }
-  port->release(*job->frame, t);
+  release_buffer(job, t);
   executed(job, t);
   retire(job);
 }
 
+void RxPipeline::release_buffer(RxJob* job, Time t) {
+  if (!job->in_port_buffer) return;
+  job->in_port_buffer = false;
+  port->release(*job->frame, t);
+}
+
+void RxPipeline::hold(RxJob* job, Time t) {
+  QpContext& qp = *job->qp;
+  release_buffer(job, t);  // it waits in a reorder buffer of the NIC's own
+  leave_queue(job);
+  job->next = qp.held;
+  qp.held = job;
+  go_on(qp, t);
+}
+
+RxJob* RxPipeline::take_held(QpContext& qp) {
+  RxJob* due = nullptr;
+  RxJob** link = &qp.held;
+  while (RxJob* job = *link) {
+    const bool wanted = qp.can_receive() && transport_.holds(qp, job->plan.psn);
+    if (wanted && (due != nullptr || !transport_.hold_over(qp, job->plan.psn))) {
+      link = &job->next;
+      continue;
+    }
+    *link = job->next;
+    if (wanted) {
+      due = job;
+    } else {
+      retire(job);  // the connection is gone, or it came again at its turn
+    }
+  }
+  return due;
+}
+
 void RxPipeline::executed(RxJob* job, Time t) {
+  leave_queue(job);
+  go_on(*job->qp, t);
+}
+
+void RxPipeline::leave_queue(RxJob* job) {
   QpContext& qp = *job->qp;
   qp.rx_head = job->next;
   if (qp.rx_head == nullptr) qp.rx_tail = nullptr;
+}
+
+void RxPipeline::go_on(QpContext& qp, Time t) {
   completion->retire(qp, t);
   timer->update(qp);
   scheduler->activate(qp, t);
@@ -103,6 +150,14 @@ void RxPipeline::executed(RxJob* job, Time t) {
 }
 
 void RxPipeline::run_queue(QpContext& qp, Time t) {
+  if (qp.held != nullptr) {
+    if (RxJob* job = take_held(qp); job != nullptr) {
+      job->next = qp.rx_head;
+      if (qp.rx_head == nullptr) qp.rx_tail = job;
+      qp.rx_head = job;
+      job->responder = nullptr;
+    }
+  }
   if (qp.rx_head != nullptr) process(qp.rx_head, std::max(t, qp.rx_head->arrived), false);
 }
 
