@@ -22,6 +22,9 @@ Context::Context(const sc_core::sc_module_name& name, const config::Config& conf
     : sc_module(name),
       nic_(config.nic),
       cpu_(config.cpu),
+      connection_setup_(config.transport.protocol == config::Protocol::kIwarp
+                            ? config.tcp.connection_setup
+                            : kTimeZero),
       memory_(memory),
       space_(space),
       registrar_(context_memory, config.memory),

@@ -130,6 +130,7 @@ class Context : public sc_core::sc_module, public stats::Instruments {
 
   const config::NicConfig nic_;
   const config::CpuConfig cpu_;
+  const Time connection_setup_;  ///< iWARP: on the way to RTS
   PhysicalMemory& memory_;
   AddressSpace& space_;
   MemoryRegistrar registrar_;

@@ -188,6 +188,10 @@ void Responder::next_piece(RxJob* job, Time t) {
   request.pd = job->qp->pd;
   request.qpn = job->qp->qpn;
   request.needed_access = protocol::kAccessLocalWrite;
+  // A READ response that names its buffer (iWARP) is a remote write to it (RFC 5040, 5.2).
+  if (job->plan.action == Action::kReadResponse && job->plan.rkey != 0) {
+    request.needed_access |= protocol::kAccessRemoteWrite;
+  }
   request.check_address = request.address = piece.address;
   request.check_length = request.length = piece.length;
   request.client = this;

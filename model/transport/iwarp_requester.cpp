@@ -169,6 +169,7 @@ void IwarpTransport::handle_read_response(QueuePair& qp, const Segment& in, Time
   }
   take_segment(qp, in.stream_bytes, now);
   plan.action = RxPlan::Action::kReadResponse;
+  plan.rkey = in.stag;  // a tagged write of the peer, which needs the right to do it
   plan.entry_number = c.reads.front();
   plan.message_offset = entry->responded;
   plan.message_length = wqe.length;
