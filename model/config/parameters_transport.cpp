@@ -27,10 +27,21 @@ void add_protocol(ParameterTable& table) {
       .spec("IBTA vol. 1: path MTU 256, 512, 1024, 2048 or 4096")
       .means("IB/RoCE: path MTU; iWARP: Ethernet MTU (576..9216); auto: 4096, iWARP 9000");
   table
-      .choice<Recovery>("transport.recovery", RNIC_CHOICE(transport.recovery), "go_back_n",
-                        {{"go_back_n", Recovery::kGoBackN}})
-      .spec("IBTA vol. 1, 9.7: a responder accepts in PSN order only")
-      .means("what is sent again after a loss (IB and RoCE)");
+      .choice<Recovery>(
+          "transport.recovery", RNIC_CHOICE(transport.recovery), "go_back_n",
+          {{"go_back_n", Recovery::kGoBackN}, {"selective_repeat", Recovery::kSelectiveRepeat}})
+      .spec("IBTA vol. 1, 9.7: a responder accepts in PSN order only; Mittal et al., SIGCOMM 2018")
+      .means(
+          "what is sent again after a loss (IB and RoCE): all from there on, or what is missing");
+  table.count("transport.window", RNIC_FIELD(transport.window), "auto")
+      .range(0, 1 << 20)
+      .in("packets")
+      .or_auto()
+      .assumed("selective repeat: twice the bandwidth-delay product, which bounds the bitmaps")
+      .means("packets in flight on a QP, 0: any; auto: 0 for go_back_n, else 2 BDP, 256 at least");
+  table.flag("transport.sequence_nak", RNIC_FIELD(transport.sequence_nak), "true")
+      .spec("IBTA vol. 1, 9.7.5.2.8: one NAK a gap")
+      .means("go_back_n: a responder reports a gap; false: only timers find losses");
 }
 
 void add_reliability(ParameterTable& table) {
@@ -38,6 +49,24 @@ void add_reliability(ParameterTable& table) {
       .range(0, 31)
       .spec("IBTA vol. 1, 9.7.6 (4.096 us x 2^n); 14 is perftest's --qp-timeout")
       .means("exponent of the requester's timer, as in verbs; 0: no timer");
+  table.count("transport.min_ack_timeout", RNIC_FIELD(transport.min_ack_timeout), "0")
+      .range(0, 31)
+      .spec(
+          "IBTA vol. 1, 9.7.6.1.3 knows no floor; devices have one (ConnectX: 16, ConnectX-2: 17)")
+      .means("smaller transport.ack_timeout than this is taken as this; 0: no floor");
+  table.real("transport.ack_timeout_factor", RNIC_FIELD(transport.ack_timeout_factor), "1")
+      .range(1, 4)
+      .spec("IBTA vol. 1, 9.7.6.1.3: an expiry may take 1 to 4 times the nominal time")
+      .means("time of an expiry over 4.096 us x 2^transport.ack_timeout");
+  table
+      .flag("transport.adaptive_retransmission", RNIC_FIELD(transport.adaptive_retransmission),
+            "false")
+      .spec("IBTA knows none; an option of vendors, see configs/transport/vendor_timers.ini")
+      .means("quick retransmissions at doubling intervals before the regular timer counts");
+  table.time("transport.adaptive_start", RNIC_FIELD(transport.adaptive_start), "2ms")
+      .range(1000, kSecond)
+      .measured("ConnectX-5: 2, 4, 8, 16 ms whatever the time-out (linux-rdma/perftest issue 251)")
+      .means("first interval of adaptive retransmission; doubles up to the nominal time-out");
   table.count("transport.retry_count", RNIC_FIELD(transport.retry_count), "7")
       .range(0, 7)
       .spec("IBTA vol. 1, chapter 9 (3 bits); perftest uses 7")
@@ -50,6 +79,10 @@ void add_reliability(ParameterTable& table) {
       .range(0, 31)
       .spec("IBTA vol. 1, 9.7.5.2.8 (12 is 0.64 ms); perftest uses 12")
       .means("code of the time a sender waits after receiver-not-ready");
+  table.real("transport.rnr_timer_factor", RNIC_FIELD(transport.rnr_timer_factor), "1")
+      .range(1, 4)
+      .spec("IBTA vol. 1, 9.7.5.2.8: at least the time of the code")
+      .means("time a sender waits after receiver-not-ready over that of the code");
   table.count("transport.max_rd_atomic", RNIC_FIELD(transport.max_rd_atomic), "16")
       .range(1, 255)
       .datasheet("what mlx5 devices advertise (rdma-core, ibv_devinfo -v); perftest uses it all")
@@ -97,6 +130,25 @@ void add_tcp_flow(ParameterTable& table) {
       .range(1000, 60 * kSecond)
       .assumed("RFC 6298 says 1 s; data-centre stacks use 1 to 200 ms")
       .means("iWARP: least retransmission timeout of TCP");
+  table
+      .choice<CongestionControl>("tcp.congestion_control", RNIC_CHOICE(tcp.congestion_control),
+                                 "newreno",
+                                 {{"newreno", CongestionControl::kNewReno},
+                                  {"cubic", CongestionControl::kCubic},
+                                  {"none", CongestionControl::kNone}})
+      .spec("RFC 5681 and RFC 6582 (newreno); RFC 9438 (cubic)")
+      .means("iWARP: what moves TCP's congestion window; none: only the peer's window limits");
+  table.flag("tcp.sack", RNIC_FIELD(tcp.sack), "true")
+      .spec("RFC 2018, RFC 6675; RFC 5041 places tagged segments in any order")
+      .means("iWARP: selective acknowledgement and placement out of order; false: go-back-N");
+  table.time("tcp.connection_setup", RNIC_FIELD(tcp.connection_setup), "0ns")
+      .range(0, kSecond)
+      .assumed("0: connections exist when a run starts; else three-way handshake and MPA start-up")
+      .means("iWARP: time that bringing a QP to RTS takes for connecting");
+  table.count("tcp.context_lines", RNIC_FIELD(tcp.context_lines), "1")
+      .range(1, 16)
+      .assumed("1: as RC; TCP state (congestion, RTT, reassembly) may need a second line")
+      .means("iWARP: context cache entries that a connection takes");
 }
 
 void add_tcp_framing(ParameterTable& table) {

@@ -10,13 +10,21 @@ namespace rnic::config {
 enum class Protocol { kIb, kRoceV1, kRoceV2, kIwarp };
 enum class TransportType { kRc, kUc, kUd };
 enum class Recovery { kGoBackN, kSelectiveRepeat };
+enum class CongestionControl { kNewReno, kCubic, kNone };
 
 struct TransportConfig {
   Protocol protocol;
   TransportType type;
   std::uint32_t mtu;
   Recovery recovery;
+  std::uint32_t window;       ///< packets in flight on a QP; 0: no limit but that of the PSN space
+  bool sequence_nak;          ///< a responder tells of a gap; else only the timer finds a loss
   std::uint32_t ack_timeout;  ///< exponent: 4.096 us * 2^n, 0 = no timer
+  std::uint32_t min_ack_timeout;  ///< smaller exponents than this count as this
+  double ack_timeout_factor;      ///< expiry over 4.096 us * 2^n
+  bool adaptive_retransmission;
+  Time adaptive_start;      ///< first interval of the adaptive phase
+  double rnr_timer_factor;  ///< wait over the time of the RNR code
   std::uint32_t retry_count;
   std::uint32_t rnr_retry;
   std::uint32_t min_rnr_timer;
@@ -32,6 +40,10 @@ struct TcpConfig {
   std::uint32_t delayed_ack;   ///< full segments per ACK
   Time delayed_ack_time;
   Time min_rto;
+  CongestionControl congestion_control;
+  bool sack;              ///< selective acknowledgement and placement out of order; else go-back-N
+  Time connection_setup;  ///< SYN, SYN-ACK, ACK and the MPA start-up frames
+  std::uint32_t context_lines;  ///< context cache entries that a connection takes
   bool timestamps;
   bool mpa_crc;
   bool mpa_markers;

@@ -67,6 +67,17 @@ void check_transport(const Config& config) {
           config.nic.max_rd_atomic);
   at_most("transport.max_rd_atomic", transport.max_rd_atomic, "transport.max_dest_rd_atomic",
           transport.max_dest_rd_atomic);
+  if (transport.recovery == Recovery::kSelectiveRepeat) {
+    if (transport.protocol == Protocol::kIwarp) {
+      throw ConfigError("transport.recovery=selective_repeat is of IB and RoCE, not of " +
+                        protocol + " (tcp.sack does it there)");
+    }
+    if (transport.window == 0 || !transport.sequence_nak) {
+      throw ConfigError(
+          "transport.recovery=selective_repeat needs transport.window of 1 packet or more and "
+          "transport.sequence_nak=true");
+    }
+  }
   if (transport.protocol == Protocol::kIwarp && config.tcp.window < 2ULL * transport.mtu) {
     throw ConfigError(equals("tcp.window", config.tcp.window) + " must hold two segments of " +
                       mtu);
@@ -196,6 +207,17 @@ void check_workload(const Config& config) {
   }
 }
 
+/// Packets in flight: twice what the path holds, and what short paths need to absorb jitter.
+std::uint64_t automatic_window(const Config& config) {
+  if (config.transport.recovery == Recovery::kGoBackN) return 0;
+  constexpr Time kDevices = microseconds(10);  // NICs, a switch and their queues
+  constexpr std::uint64_t kLeast = 256;
+  constexpr std::uint64_t kMost = 1U << 20;
+  const Time round_trip = config.link.delay * 2 + kDevices;
+  const double bytes = config.link.rate.bits_per_second() / 8 * to_seconds(round_trip);
+  return std::clamp(static_cast<std::uint64_t>(2 * bytes / config.transport.mtu), kLeast, kMost);
+}
+
 }  // namespace
 
 std::string automatic_text(std::string_view key, const Config& config) {
@@ -204,6 +226,7 @@ std::string automatic_text(std::string_view key, const Config& config) {
   const Protocol protocol = config.transport.protocol;
   if (key == "transport.mtu") return protocol == Protocol::kIwarp ? "9000" : "4096";
   if (key == "transport.max_dest_rd_atomic") return std::to_string(config.transport.max_rd_atomic);
+  if (key == "transport.window") return std::to_string(automatic_window(config));
   if (key == "link.flow_control") {
     return protocol == Protocol::kIb ? "credit" : is_roce(protocol) ? "pfc" : "none";
   }

@@ -25,6 +25,9 @@ Context::Context(const sc_core::sc_module_name& name, const config::Config& conf
       nic_(config.nic),
       cpu_(config.cpu),
       memory_config_(config.memory),
+      connection_setup_(config.transport.protocol == config::Protocol::kIwarp
+                            ? config.tcp.connection_setup
+                            : kTimeZero),
       memory_(memory),
       space_(space),
       registrar_(context_memory, config.memory, config.nic.key_policy),

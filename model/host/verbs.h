@@ -290,6 +290,7 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
   const config::NicConfig nic_;
   const config::CpuConfig cpu_;
   const config::MemoryConfig memory_config_;
+  const Time connection_setup_;  ///< iWARP: on the way to RTS
   PhysicalMemory& memory_;
   AddressSpace& space_;
   MemoryRegistrar registrar_;

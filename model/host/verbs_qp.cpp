@@ -96,6 +96,8 @@ Status Context::modify_qp(Core& core, QueuePair& qp, const QpAttr& attr, std::ui
   m.max_dest_rd_atomic = attr.max_dest_rd_atomic;
   m.drain_event = attr.en_sqd_async_notify && (mask & QpAttrMask::kEnSqdAsyncNotify) != 0;
   m.av = attr.ah_attr;
+  using protocol::QpState;
+  if (qp.state == QpState::kRtr && attr.qp_state == QpState::kRts) core.spend(connection_setup_);
   if (execute(core, mailbox) != CommandStatus::kOk) return Status::kEinval;
   qp.state = attr.qp_state;
   if (attr.qp_state == protocol::QpState::kReset) forget_work(qp);

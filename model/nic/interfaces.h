@@ -92,6 +92,8 @@ class RxPipelineIf : public virtual sc_core::sc_interface {
   virtual void executed(RxJob* job, Time t) = 0;
   /// The frame's bytes are in memory: frame and job are free.
   virtual void retire(RxJob* job) = 0;
+  /// The frame leaves the port's receive buffer; nothing when it has left it before.
+  virtual void release_buffer(RxJob* job, Time t) = 0;
 };
 
 /// RqUnit: RECV WQEs.

@@ -41,6 +41,7 @@ struct RxJob : public Waiter {
   std::uint32_t writes_pending = 0;
   bool finished = false;    ///< all writes issued
   bool recv_taken = false;  ///< holds the QP's front RECV
+  bool in_port_buffer = false;  ///< occupies the port's receive buffer
   Time left_device{0};      ///< last payload byte on the way to memory
   Time arrived{0};
   std::array<protocol::Sge, protocol::kMaxSge> pieces;

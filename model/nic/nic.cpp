@@ -15,6 +15,17 @@ const config::StageConfig* engine(const config::Config& config, const config::St
   return config.transport.protocol == config::Protocol::kIwarp ? &stage : nullptr;
 }
 
+/// The NIC as its context cache sees it: a connection that takes several entries leaves room for
+/// fewer. Its fetch stays one line; what follows the first is overlapped.
+config::NicConfig context_cache(const config::Config& config) {
+  config::NicConfig nic = config.nic;
+  if (config.transport.protocol != config::Protocol::kIwarp) return nic;
+  config::CacheConfig& cache = nic.qpc_cache;
+  const auto fewer = cache.entries / config.tcp.context_lines / cache.ways * cache.ways;
+  cache.entries = fewer < cache.ways ? cache.ways : fewer;
+  return nic;
+}
+
 }  // namespace
 
 Nic::Nic(const sc_core::sc_module_name& name, const config::Config& config,
@@ -29,7 +40,7 @@ Nic::Nic(const sc_core::sc_module_name& name, const config::Config& config,
           Clock(config.nic.clock_hz).cycles(config.nic.dma.interval)),
       doorbell("doorbell", config.nic, queue_pairs),
       scheduler("sq_scheduler", config.nic, *transport_, frames, tx_jobs_),
-      qp_contexts("qpc_cache", config.nic, config.sim.seed, tables.qpc, misses_),
+      qp_contexts("qpc_cache", context_cache(config), config.sim.seed, tables.qpc, misses_),
       wqe_fetcher("wqe_fetcher", config.nic),
       translation("translation", config.nic, config.sim.seed, tables.mpt, tables.mtt,
                   tables.mpt_entries, misses_),
@@ -87,7 +98,6 @@ Nic::Nic(const sc_core::sc_module_name& name, const config::Config& config,
   responder.atomics.bind(atomic.atomics);
   responder.scheduler.bind(scheduler.scheduler);
   responder.dma.bind(dma);
-  responder.port.bind(port.port);
   atomic.dma.bind(dma);
   atomic.client.bind(responder.atomic_client);
   rq.dma.bind(dma);

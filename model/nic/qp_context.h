@@ -57,6 +57,7 @@ struct QpContext : transport::QueuePair {
   TxJob* tx_tail = nullptr;
   RxJob* rx_head = nullptr;
   RxJob* rx_tail = nullptr;
+  RxJob* early = nullptr;  ///< came before its turn (selective repeat, TCP), in no order
 
   // Atomics under way, and the frame that must not be executed before they are over.
   std::uint32_t atomics_under_way = 0;

@@ -135,7 +135,7 @@ void Responder::place_in_recv(RxJob* job, Time t) {
 /// The work it belongs to is gone: it failed meanwhile.
 void Responder::abandon(RxJob* job, Time t) {
   job->finished = true;
-  port->release(*job->frame, t);
+  pipeline->release_buffer(job, t);
   pipeline->executed(job, t);
   pipeline->retire(job);
 }
@@ -196,6 +196,10 @@ void Responder::next_piece(RxJob* job, Time t) {
   request.qpn = job->qp->qpn;
   request.needed_access = protocol::kAccessLocalWrite;
   request.refuse_faults = job->plan.action == Action::kSend && transport_.can_put_off();
+  // A READ response that names its buffer (iWARP) is a remote write to it (RFC 5040, 5.2).
+  if (job->plan.action == Action::kReadResponse && job->plan.rkey != 0) {
+    request.needed_access |= protocol::kAccessRemoteWrite;
+  }
   request.check_address = request.address = piece.address;
   request.check_length = request.length = piece.length;
   request.client = this;
@@ -323,7 +327,7 @@ void Responder::complete_recv(RxJob* job, Time t) {
 }
 
 void Responder::finish(RxJob* job, Time t) {
-  port->release(*job->frame, t);
+  pipeline->release_buffer(job, t);
   job->finished = true;
   pipeline->executed(job, t);
   if (job->writes_pending == 0) pipeline->retire(job);

@@ -29,7 +29,6 @@ class Responder : public sc_core::sc_module,
   sc_core::sc_port<AtomicIf> atomics{"atomics"};
   sc_core::sc_port<SchedulerIf> scheduler{"scheduler"};
   sc_core::sc_port<pcie::DmaIf> dma{"dma"};
-  sc_core::sc_port<PortIf> port{"port"};
 
   Responder(const sc_core::sc_module_name& name, const config::NicConfig& config,
             transport::Transport& transport, bool move_bytes);

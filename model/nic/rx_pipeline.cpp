@@ -62,6 +62,7 @@ void RxPipeline::frame_arrived(protocol::Frame* frame, Time now) {
   job->pipeline = this;
   job->responder = nullptr;
   job->arrived = t;
+  job->in_port_buffer = true;
   const bool first = qp->rx_head == nullptr;
   if (first) {
     qp->rx_head = job;
@@ -83,6 +84,10 @@ void RxPipeline::process(RxJob* job, Time t, bool again) {
     transport_.receive(qp, *job->frame, t, job->plan);
   }
   if (job->frame->trace != nullptr) job->frame->trace->mark(stats::Stage::kRxParse, t);
+  if (job->plan.action == transport::RxPlan::Action::kHold) {
+    hold(job, t);
+    return;
+  }
   if (job->plan.action != transport::RxPlan::Action::kNone) {
     if (qp.state == protocol::QpState::kRtr && !qp.established && events.size() > 0) {
       qp.established = true;
@@ -91,15 +96,57 @@ void RxPipeline::process(RxJob* job, Time t, bool again) {
     responder->execute(job, t);
     return;
   }
-  port->release(*job->frame, t);
+  release_buffer(job, t);
   executed(job, t);
   retire(job);
 }
 
+void RxPipeline::release_buffer(RxJob* job, Time t) {
+  if (!job->in_port_buffer) return;
+  job->in_port_buffer = false;
+  port->release(*job->frame, t);
+}
+
+void RxPipeline::hold(RxJob* job, Time t) {
+  QpContext& qp = *job->qp;
+  release_buffer(job, t);  // it waits in a reorder buffer of the NIC's own
+  leave_queue(job);
+  job->next = qp.early;
+  qp.early = job;
+  go_on(qp, t);
+}
+
+RxJob* RxPipeline::take_early(QpContext& qp) {
+  RxJob* due = nullptr;
+  RxJob** link = &qp.early;
+  while (RxJob* job = *link) {
+    const bool wanted = qp.can_receive() && transport_.holds(qp, job->plan.psn);
+    if (wanted && (due != nullptr || !transport_.hold_over(qp, job->plan.psn))) {
+      link = &job->next;
+      continue;
+    }
+    *link = job->next;
+    if (wanted) {
+      due = job;
+    } else {
+      retire(job);  // the connection is gone, or it came again at its turn
+    }
+  }
+  return due;
+}
+
 void RxPipeline::executed(RxJob* job, Time t) {
+  leave_queue(job);
+  go_on(*job->qp, t);
+}
+
+void RxPipeline::leave_queue(RxJob* job) {
   QpContext& qp = *job->qp;
   qp.rx_head = job->next;
   if (qp.rx_head == nullptr) qp.rx_tail = nullptr;
+}
+
+void RxPipeline::go_on(QpContext& qp, Time t) {
   completion->retire(qp, t);
   timer->update(qp);
   scheduler->activate(qp, t);
@@ -107,6 +154,14 @@ void RxPipeline::executed(RxJob* job, Time t) {
 }
 
 void RxPipeline::run_queue(QpContext& qp, Time t) {
+  if (qp.early != nullptr) {
+    if (RxJob* job = take_early(qp); job != nullptr) {
+      job->next = qp.rx_head;
+      if (qp.rx_head == nullptr) qp.rx_tail = job;
+      qp.rx_head = job;
+      job->responder = nullptr;
+    }
+  }
   if (qp.rx_head != nullptr) process(qp.rx_head, std::max(t, qp.rx_head->arrived), false);
 }
 

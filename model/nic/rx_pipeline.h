@@ -41,6 +41,7 @@ class RxPipeline : public sc_core::sc_module, public RxPipelineIf {
 
   void executed(RxJob* job, Time t) override;
   void retire(RxJob* job) override;
+  void release_buffer(RxJob* job, Time t) override;
 
   /// Goes on with a job whose context has arrived.
   void context_ready(RxJob* job, Time now);
@@ -51,6 +52,10 @@ class RxPipeline : public sc_core::sc_module, public RxPipelineIf {
  private:
   void drop(protocol::Frame* frame, std::uint64_t& counter, Time t);
   void process(RxJob* job, Time t, bool again);
+  void hold(RxJob* job, Time t);
+  static void leave_queue(RxJob* job);
+  void go_on(QpContext& qp, Time t);
+  RxJob* take_early(QpContext& qp);
   void run_queue(QpContext& qp, Time t);
 
   transport::Transport& transport_;

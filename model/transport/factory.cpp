@@ -16,6 +16,14 @@ std::unique_ptr<Transport> make_transport(const config::Config& config,
   RcConfig rc;
   rc.ack_every = config.transport.ack_every;
   rc.ack_gap = config.transport.ack_coalesce_time;
+  rc.window = config.transport.window;
+  rc.selective_repeat = config.transport.recovery == config::Recovery::kSelectiveRepeat;
+  rc.sequence_nak = config.transport.sequence_nak;
+  rc.timers.min_ack_timeout = config.transport.min_ack_timeout;
+  rc.timers.ack_timeout_factor = config.transport.ack_timeout_factor;
+  rc.timers.adaptive = config.transport.adaptive_retransmission;
+  rc.timers.adaptive_start = config.transport.adaptive_start;
+  rc.timers.rnr_factor = config.transport.rnr_timer_factor;
   return std::make_unique<RcTransport>(rc, encapsulation, identity);
 }
 

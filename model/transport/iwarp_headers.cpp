@@ -82,7 +82,15 @@ void IwarpTransport::build(const QueuePair& qp, const TxPlan& plan, protocol::Fr
   const bool has_fpdu = plan.frame_class != protocol::FrameClass::kAck;
   const std::uint32_t outer = encapsulation_.outer_bytes();
   std::uint8_t* tcp_at = frame.header + outer;
-  std::uint8_t* p = tcp_at + tcp_header_bytes_;
+  TcpOptions options;
+  if (config_.timestamps) {
+    options.has_timestamps = true;
+    options.timestamp = plan.timestamp;
+    options.timestamp_echo = plan.timestamp_echo;
+  }
+  if (!has_fpdu && config_.sack) c.tcp.fill_sack(options);
+  const std::uint32_t tcp_bytes = TcpHeader::kBytes + options.encode(tcp_at + TcpHeader::kBytes);
+  std::uint8_t* p = tcp_at + tcp_bytes;
   std::uint32_t stream_bytes = 0;
   frame.pad_bytes = 0;
   frame.trailer_bytes = static_cast<std::uint8_t>(encapsulation_.link_crc_bytes());
@@ -100,20 +108,13 @@ void IwarpTransport::build(const QueuePair& qp, const TxPlan& plan, protocol::Fr
   tcp.destination_port = c.peer_port;
   tcp.sequence = static_cast<std::uint32_t>(plan.stream);
   tcp.acknowledgement = static_cast<std::uint32_t>(plan.stream_ack);
-  tcp.header_words = static_cast<std::uint8_t>(tcp_header_bytes_ / 4);
+  tcp.header_words = static_cast<std::uint8_t>(tcp_bytes / 4);
   tcp.ack = true;
   tcp.psh = has_fpdu && plan.last;
   tcp.window =
       static_cast<std::uint16_t>(std::min(plan.stream_window >> window_scale_, kMaxWindowField));
   tcp.encode(tcp_at);
-  if (config_.timestamps) {
-    TcpOptions options;
-    options.has_timestamps = true;
-    options.timestamp = plan.timestamp;
-    options.timestamp_echo = plan.timestamp_echo;
-    options.encode(tcp_at + TcpHeader::kBytes);
-  }
-  encapsulation_.write_outer(qp.av, tcp_header_bytes_ + stream_bytes, frame.header);
+  encapsulation_.write_outer(qp.av, tcp_bytes + stream_bytes, frame.header);
   frame.header_bytes = static_cast<std::uint16_t>(p - frame.header);
   frame.payload_bytes = plan.length;
   frame.lane = encapsulation_.lane_of(qp.av);
@@ -136,13 +137,12 @@ bool IwarpTransport::decode(const protocol::Frame& frame, Segment& in) const {
   const std::uint8_t* end = frame.header + frame.header_bytes;
   in.tcp = TcpHeader::decode(p);
   if (in.tcp.header_words > TcpHeader::kBytes / 4) {
-    TcpOptions options;
     if (!TcpOptions::decode(p + TcpHeader::kBytes, in.tcp.header_bytes() - TcpHeader::kBytes,
-                            options)) {
+                            in.options)) {
       return false;
     }
-    in.has_timestamp = options.has_timestamps;
-    in.timestamp = options.timestamp;
+    in.has_timestamp = in.options.has_timestamps;
+    in.timestamp = in.options.timestamp;
   }
   if (!in.tcp.ack || in.tcp.syn || in.tcp.fin || in.tcp.rst) return false;
   p += in.tcp.header_bytes();

@@ -141,18 +141,13 @@ void IwarpTransport::handle_ack(QueuePair& qp, const Segment& in, Time now) {
   IwarpConnection& c = connection(qp);
   const bool bare = in.stream_bytes == 0;
   if (bare) ++counters_.acks_received;
-  const bool resending = c.tcp.retransmitting();
   const std::uint64_t window = std::uint64_t{in.tcp.window} << window_scale_;
-  switch (c.tcp.on_ack(in.tcp.acknowledgement, window, bare, now)) {
-    case TcpConnection::AckEvent::kNone:
-      return;
-    case TcpConnection::AckEvent::kAdvanced:
-      release_acknowledged(qp, resending);
-      return;
-    case TcpConnection::AckEvent::kFastRetransmit:
-      seek(c);
-      return;
-  }
+  const std::uint64_t next = c.tcp.send_next();
+  const bool resending = c.tcp.retransmitting();
+  const auto event = c.tcp.on_ack(in.tcp.acknowledgement, window, bare, now,
+                                  in.options.sack_count > 0 ? &in.options : nullptr);
+  if (event == TcpConnection::AckEvent::kAdvanced) release_acknowledged(qp);
+  if (resending || c.tcp.send_next() != next) seek(c);
 }
 
 void IwarpTransport::handle_read_response(QueuePair& qp, const Segment& in, Time now,
@@ -173,8 +168,9 @@ void IwarpTransport::handle_read_response(QueuePair& qp, const Segment& in, Time
     fail(qp, entry, WcStatus::kBadResponseError);
     return;
   }
-  c.tcp.accept(in.stream_bytes, now);
+  take_segment(qp, in.stream_bytes, now);
   plan.action = RxPlan::Action::kReadResponse;
+  plan.rkey = in.stag;  // a tagged write of the peer, which needs the right to do it
   plan.entry_number = c.reads.front();
   plan.message_offset = entry->responded;
   plan.message_length = wqe.length;
@@ -198,7 +194,7 @@ void IwarpTransport::handle_atomic_response(QueuePair& qp, const Segment& in, Ti
     fail(qp, entry, WcStatus::kBadResponseError);
     return;
   }
-  c.tcp.accept(in.stream_bytes, now);
+  take_segment(qp, in.stream_bytes, now);
   ++c.expected_msn[protocol::kDdpQueueAtomicResponse];
   plan.action = RxPlan::Action::kAtomicResponse;
   plan.entry_number = c.reads.front();
@@ -276,7 +272,7 @@ void IwarpTransport::handle_terminate(QueuePair& qp, const Segment& in, Time now
   }
   fail(qp, offender(qp, in, terminate), status);
   // Nothing may be outstanding here; the last ACK lets the NIC move the QP to ERR all the same.
-  c.tcp.accept(in.stream_bytes, now);
+  take_segment(qp, in.stream_bytes, now);
   c.tcp.request_ack();
   qp.failed = true;
 }

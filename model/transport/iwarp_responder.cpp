@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "protocol/mpa.h"
 #include "protocol/opcode.h"
 #include "transport/iwarp_segment.h"
 #include "transport/iwarp_transport.h"
@@ -80,6 +81,11 @@ void IwarpTransport::receive(QueuePair& qp, const protocol::Frame& frame, Time n
   IwarpConnection& c = connection(qp);
   Segment in;
   if (c.closed || qp.failed || !decode(frame, in)) return;
+  const TcpConnection::EarlySegment* due = c.tcp.early_due();
+  const bool again = due != nullptr && static_cast<std::uint32_t>(due->sequence) == in.tcp.sequence;
+  if (again) {
+    c.tcp.drop_early();  // the frame that was held, or a copy of it
+  }
   handle_ack(qp, in, now);
   if (in.stream_bytes > 0) handle_data(qp, in, now, plan);
   update_deadline(qp);
@@ -90,7 +96,11 @@ void IwarpTransport::handle_data(QueuePair& qp, const Segment& in, Time now, RxP
   switch (c.tcp.classify(in.tcp.sequence)) {
     case TcpConnection::Arrival::kGap:
       ++counters_.out_of_sequence;
-      c.tcp.owe_duplicate_ack();
+      if (config_.sack) {
+        handle_early(qp, in, plan);
+      } else {
+        c.tcp.owe_duplicate_ack();
+      }
       return;
     case TcpConnection::Arrival::kDuplicate:
       ++counters_.duplicate_request;
@@ -126,6 +136,54 @@ void IwarpTransport::handle_data(QueuePair& qp, const Segment& in, Time now, RxP
   plan.rkey = in.stag;
   plan.address = in.address;
   plan.message_length = in.payload_bytes;
+}
+
+/// A segment behind a gap. Only what is complete in itself can be done before its turn.
+void IwarpTransport::handle_early(QueuePair& qp, const Segment& in, RxPlan& plan) {
+  TcpConnection& tcp = connection(qp).tcp;
+  if (tcp.early_at(in.tcp.sequence) != nullptr) {
+    tcp.owe_duplicate_ack();
+    return;
+  }
+  plan.psn = in.tcp.sequence;
+  plan.last = in.control.last;
+  plan.length = in.payload_bytes;
+  if (in.control.opcode != RdmapOpcode::kWrite || !in.control.tagged) {
+    if (tcp.keep_early(in.tcp.sequence, in.stream_bytes, true, plan.last)) {
+      plan.action = RxPlan::Action::kHold;
+    }
+    tcp.owe_duplicate_ack();
+    return;
+  }
+  plan.action = RxPlan::Action::kWrite;
+  plan.out_of_order = true;
+  plan.first = true;
+  plan.rkey = in.stag;
+  plan.address = in.address;
+  plan.message_length = in.payload_bytes;
+}
+
+/// Moves on by a segment whose turn it was, and by the placed ones that follow it.
+void IwarpTransport::take_segment(QueuePair& qp, std::uint32_t bytes, Time now) {
+  TcpConnection& tcp = connection(qp).tcp;
+  tcp.accept(bytes, now);
+  for (auto due = tcp.early_due(); due != nullptr && !due->held; due = tcp.early_due()) {
+    if (due->last) ++counters_.rx_write_requests;
+    tcp.accept(due->bytes, now);
+    tcp.drop_early();
+  }
+}
+
+bool IwarpTransport::holds(const QueuePair& qp, std::uint32_t sequence) const {
+  const IwarpConnection* c = connection_of(qp);
+  if (c == nullptr || c->closed || qp.failed) return false;
+  const TcpConnection::EarlySegment* segment = c->tcp.early_at(sequence);
+  return segment != nullptr && segment->held;
+}
+
+bool IwarpTransport::hold_over(const QueuePair& qp, std::uint32_t sequence) const {
+  const IwarpConnection* c = connection_of(qp);
+  return static_cast<std::uint32_t>(c->tcp.receive_next()) == sequence && holds(qp, sequence);
 }
 
 void IwarpTransport::handle_untagged(QueuePair& qp, const Segment& in, Time now, RxPlan& plan) {
@@ -215,7 +273,14 @@ void IwarpTransport::fill_read_request(QueuePair& qp, const Segment& in, RxPlan&
 void IwarpTransport::accept(QueuePair& qp, const RxPlan& plan, Time now,
                             stats::MessageTrace* trace) {
   IwarpConnection& c = connection(qp);
-  c.tcp.accept(c.arriving_bytes, now);
+  if (plan.out_of_order) {
+    const std::uint32_t header = rdmap_header_bytes(RdmapOpcode::kWrite);
+    c.tcp.keep_early(plan.psn, protocol::fpdu_bytes(header + plan.length), false, plan.last);
+    c.tcp.owe_duplicate_ack();
+    update_deadline(qp);
+    return;
+  }
+  take_segment(qp, c.arriving_bytes, now);
   c.arriving_bytes = 0;
   switch (plan.action) {
     case RxPlan::Action::kReadRequest:
@@ -304,6 +369,7 @@ void IwarpTransport::terminate_stream(QueuePair& qp, TerminateLayer layer, std::
 }
 
 void IwarpTransport::refuse(QueuePair& qp, const RxPlan& plan, Refusal why, Time /*now*/) {
+  if (plan.out_of_order) return;  // it is refused at its turn, should it still be wrong then
   qp.refusal = why;
   IwarpConnection& c = connection(qp);
   c.arriving_bytes = 0;

@@ -53,6 +53,7 @@ struct IwarpTransport::Segment {
   protocol::TcpHeader tcp;
   bool has_timestamp = false;
   std::uint32_t timestamp = 0;
+  protocol::TcpOptions options;
   std::uint32_t stream_bytes = 0;  ///< TCP payload: the FPDU, or 0
 
   protocol::DdpControl control;

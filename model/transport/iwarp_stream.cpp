@@ -93,6 +93,7 @@ bool IwarpTransport::plan_segment(QueuePair& qp, Time now, TxPlan& plan) {
   }
   fill_tcp(c, now, false, plan);
   c.tcp.send(bytes, now);
+  if (c.tcp.send_next() != plan.stream + bytes) seek(c);  // a gap is filled: on to the next one
   update_deadline(qp);
   return true;
 }
@@ -185,7 +186,7 @@ void IwarpTransport::seek(IwarpConnection& c) const {
 }
 
 /// Forgets messages that have arrived, and finishes the WRITEs and SENDs among them.
-void IwarpTransport::release_acknowledged(QueuePair& qp, bool cursor_moved) {
+void IwarpTransport::release_acknowledged(QueuePair& qp) {
   IwarpConnection& c = connection(qp);
   while (!c.messages.empty() && c.messages.front().end <= c.tcp.send_unacknowledged()) {
     const DdpMessage& message = c.messages.front();
@@ -200,7 +201,6 @@ void IwarpTransport::release_acknowledged(QueuePair& qp, bool cursor_moved) {
       c.cursor_offset = 0;
     }
   }
-  if (cursor_moved) seek(c);
 }
 
 }  // namespace rnic::transport

@@ -57,6 +57,8 @@ IwarpTransport::IwarpTransport(const config::TcpConfig& tcp,
   tcp_.delayed_ack = tcp.delayed_ack;
   tcp_.delayed_ack_time = tcp.delayed_ack_time;
   tcp_.min_rto = tcp.min_rto;
+  tcp_.sack = tcp.sack;
+  tcp_.congestion_control = tcp.congestion_control;
 }
 
 std::uint32_t IwarpTransport::first_sequence(std::uint32_t psn) {

@@ -22,6 +22,10 @@ namespace rnic::transport {
 /// - Connection set-up is not simulated: connect() and start_sending() enter ESTABLISHED as if
 ///   SYN (sequence number `sq_psn`, the peer's `rq_psn`) and the 20-byte MPA start-up frames had
 ///   been exchanged; see first_sequence(). Nor is tear-down (FIN, RST).
+/// - With SACK a segment that comes behind a gap is kept: an RDMA Write is placed at once (RFC
+/// 5041,
+///   5.4), everything else is held until its turn. SACK blocks travel on ACKs without data, so that
+///   the MULPDU stays what it is.
 /// - A WRITE or SEND completes when TCP has acknowledged its last byte, which this end does once
 ///   the data is placed. The peer answers what it cannot execute with a terminate message, after
 ///   which both ends are in error; a terminate message that is lost is not resent (the requester
@@ -49,6 +53,8 @@ class IwarpTransport : public Transport {
   void refuse(QueuePair& qp, const RxPlan& plan, Refusal why, Time now) override;
   void refuse_response(QueuePair& qp, const TxPlan& plan, Refusal why, Time now) override;
   bool timeout(QueuePair& qp, Time now) override;
+  bool holds(const QueuePair& qp, std::uint32_t sequence) const override;
+  bool hold_over(const QueuePair& qp, std::uint32_t sequence) const override;
 
   /// Largest ULPDU of a segment: IP MTU less IP and TCP headers, options and MPA framing.
   std::uint32_t mulpdu() const { return mulpdu_; }
@@ -81,7 +87,7 @@ class IwarpTransport : public Transport {
   void plan_terminate(QueuePair& qp, Time now, TxPlan& plan);
   void fill_tcp(IwarpConnection& c, Time now, bool bare, TxPlan& plan) const;
   void seek(IwarpConnection& c) const;
-  void release_acknowledged(QueuePair& qp, bool cursor_moved);
+  static void release_acknowledged(QueuePair& qp);
 
   // Requester.
   static bool executable(const protocol::SendWqe& wqe);
@@ -100,6 +106,8 @@ class IwarpTransport : public Transport {
   static void describe_response(DdpMessage& message, TxPlan& plan);
   static DdpMessage response_message(const ResponseEntry& response);
   void handle_data(QueuePair& qp, const Segment& in, Time now, RxPlan& plan);
+  void handle_early(QueuePair& qp, const Segment& in, RxPlan& plan);
+  void take_segment(QueuePair& qp, std::uint32_t bytes, Time now);
   void handle_untagged(QueuePair& qp, const Segment& in, Time now, RxPlan& plan);
   void fill_send(QueuePair& qp, const Segment& in, RxPlan& plan);
   void fill_read_request(QueuePair& qp, const Segment& in, RxPlan& plan);

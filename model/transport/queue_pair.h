@@ -29,6 +29,8 @@ struct SendEntry {
   bool issued = false;              ///< its first packet was planned; PSNs are assigned
   bool finished = false;            ///< may complete once everything before it has
   bool placing = false;             ///< READ: last response byte on its way to memory
+  bool holds_slot = false;          ///< READ, atomic, selective repeat: counts as outstanding
+  bool sacked = false;  ///< READ, atomic: its request waits at the responder for its turn
   protocol::WcStatus status = protocol::WcStatus::kSuccess;
   stats::MessageTrace* trace = nullptr;
 };
@@ -55,6 +57,7 @@ struct ResponseEntry {
   std::uint32_t sink_stag = 0;  ///< iWARP READ: where the requester wants the data
   std::uint64_t sink_address = 0;
   std::uint64_t original = 0;  ///< atomic: value before the operation
+  std::uint32_t sack_psn = 0;  ///< selective repeat: the packet that a sequence NAK answers
   Time ready{0};               ///< not to be sent before
   bool pending = false;        ///< atomic: not executed yet
   bool repeated = false;       ///< READ: answers a duplicate request, holds no responder resource
@@ -134,8 +137,10 @@ struct QueuePair {
   std::uint32_t max_sent_psn = 0;  ///< one past the highest PSN ever planned
   std::uint32_t outstanding_reads = 0;
   bool implied_nak = false;  ///< a lost READ response was noticed and asked for; until progress
+  bool resend_due = false;   ///< selective repeat: a gap may have to be filled
   std::uint32_t retries_left = 0;
   std::uint32_t rnr_retries_left = 0;
+  std::uint32_t quick_retries = 0;   ///< of adaptive retransmission, since progress
   Time retry_deadline = kTimeNever;  ///< acknowledgement timer, kTimeNever when not running
   Time rnr_until{0};                 ///< no requests before (RNR NAK)
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "protocol/aeth.h"
 #include "protocol/ib_headers.h"
 #include "protocol/opcode.h"
+#include "protocol/psn.h"
 #include "transport/rc_incoming.h"
 #include "transport/rc_transport.h"
 
@@ -11,10 +13,19 @@ using protocol::OpcodeInfo;
 
 namespace {
 
+/// Selective repeat: 8 bits reserved and the PSN that arrived, behind the AETH of a sequence NAK.
+constexpr std::uint32_t kSackBytes = 4;
+
 /// Extension headers behind the BTH, in wire order; returns the byte behind them.
-std::uint8_t* write_extensions(const OpcodeInfo& info, const TxPlan& plan, std::uint8_t* p) {
+std::uint8_t* write_extensions(const OpcodeInfo& info, const TxPlan& plan, std::uint32_t extra,
+                               std::uint8_t* p) {
   if (info.has_reth) {
     protocol::Reth{plan.address, plan.rkey, plan.message_length}.encode(p);
+    p += protocol::Reth::kBytes;
+  } else if (extra == protocol::Reth::kBytes) {
+    protocol::Reth{plan.address + plan.message_offset, plan.rkey,
+                   plan.message_length - plan.message_offset}
+        .encode(p);
     p += protocol::Reth::kBytes;
   }
   if (info.has_atomiceth) {
@@ -37,17 +48,31 @@ std::uint8_t* write_extensions(const OpcodeInfo& info, const TxPlan& plan, std::
     protocol::Ieth{plan.imm}.encode(p);
     p += protocol::Ieth::kBytes;
   }
+  if (extra == kSackBytes) {
+    protocol::store_be32(p, plan.sack_psn);
+    p += kSackBytes;
+  }
   return p;
 }
 
 }  // namespace
 
+/// Header bytes that selective repeat adds to those of the standard.
+std::uint32_t RcTransport::extra_header_bytes(const OpcodeInfo& info, std::uint8_t syndrome) const {
+  if (!config_.selective_repeat) return 0;
+  if (info.kind == protocol::OpcodeKind::kWrite && !info.has_reth) return protocol::Reth::kBytes;
+  const bool sack = info.kind == protocol::OpcodeKind::kAck &&
+                    syndrome == protocol::nak_syndrome(protocol::NakCode::kPsnSequence);
+  return sack ? kSackBytes : 0;
+}
+
 void RcTransport::build(const QueuePair& qp, const TxPlan& plan, protocol::Frame& frame) const {
   const auto opcode = static_cast<BthOpcode>(plan.opcode);
   const OpcodeInfo& info = protocol::opcode_info(opcode);
   const std::uint8_t pad = protocol::pad_to_word(plan.length);
-  const std::uint32_t inner =
-      protocol::Bth::kBytes + info.extension_bytes + plan.length + pad + protocol::kIcrcBytes;
+  const std::uint32_t extra = extra_header_bytes(info, plan.syndrome);
+  const std::uint32_t inner = protocol::Bth::kBytes + info.extension_bytes + extra + plan.length +
+                              pad + protocol::kIcrcBytes;
   encapsulation_.write_outer(qp.av, inner, frame.header);
   std::uint8_t* p = frame.header + encapsulation_.outer_bytes();
   protocol::Bth bth;
@@ -59,7 +84,7 @@ void RcTransport::build(const QueuePair& qp, const TxPlan& plan, protocol::Frame
   bth.ack_request = plan.ack_request;
   bth.psn = plan.psn;
   bth.encode(p);
-  p = write_extensions(info, plan, p + protocol::Bth::kBytes);
+  p = write_extensions(info, plan, extra, p + protocol::Bth::kBytes);
   frame.header_bytes = static_cast<std::uint16_t>(p - frame.header);
   frame.payload_bytes = plan.length;
   frame.pad_bytes = pad;
@@ -76,9 +101,12 @@ std::uint32_t RcTransport::destination(const protocol::Frame& frame) {
   const OpcodeInfo& info = protocol::opcode_info(bth.opcode);
   const std::uint32_t headers = outer.inner_offset + protocol::Bth::kBytes + info.extension_bytes;
   if (!info.valid() || info.transport != protocol::BthTransport::kRc ||
-      frame.header_bytes != headers) {
+      frame.header_bytes < headers) {
     return 0;
   }
+  const std::uint8_t syndrome =
+      info.has_aeth ? frame.header[outer.inner_offset + protocol::Bth::kBytes] : std::uint8_t{0};
+  if (frame.header_bytes != headers + extra_header_bytes(info, syndrome)) return 0;
   return bth.dest_qpn;
 }
 
@@ -90,7 +118,7 @@ RcTransport::Incoming RcTransport::decode(const protocol::Frame& frame) const {
   in.payload_bytes = frame.payload_bytes;
   in.pad_bytes = frame.pad_bytes;
   p += protocol::Bth::kBytes;
-  if (in.info.has_reth) {
+  if (in.info.has_reth || extra_header_bytes(in.info, 0) == protocol::Reth::kBytes) {
     in.reth = protocol::Reth::decode(p);
     p += protocol::Reth::kBytes;
   }
@@ -108,6 +136,9 @@ RcTransport::Incoming RcTransport::decode(const protocol::Frame& frame) const {
   }
   if (in.info.has_immdt) in.imm = protocol::ImmDt::decode(p).imm;
   if (in.info.has_ieth) in.imm = protocol::Ieth::decode(p).rkey;
+  if (extra_header_bytes(in.info, in.aeth.syndrome) == kSackBytes) {
+    in.sack_psn = protocol::load_be32(p) & protocol::kPsnMask;
+  }
   return in;
 }
 

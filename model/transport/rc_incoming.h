@@ -16,6 +16,7 @@ struct RcTransport::Incoming {
   protocol::AtomicEth atomic{};
   protocol::AtomicAckEth atomic_ack{};
   std::uint32_t imm = 0;
+  std::uint32_t sack_psn = 0;  ///< selective repeat: of a sequence NAK
   std::uint32_t payload_bytes = 0;
   std::uint8_t pad_bytes = 0;
 };

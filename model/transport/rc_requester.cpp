@@ -6,6 +6,7 @@
 #include "protocol/psn.h"
 #include "transport/rc_incoming.h"
 #include "transport/rc_transport.h"
+#include "transport/selective_repeat.h"
 
 namespace rnic::transport {
 
@@ -57,13 +58,26 @@ void RcTransport::start_sending(QueuePair& qp) {
   qp.max_sent_psn = qp.next_psn;
   qp.outstanding_reads = 0;
   qp.implied_nak = false;
+  qp.quick_retries = 0;
   qp.retries_left = qp.retry_count;
   qp.rnr_retries_left = qp.rnr_retry;
   qp.retry_deadline = kTimeNever;
   qp.rnr_until = kTimeZero;
+  qp.resend_due = false;
+  if (!config_.selective_repeat) return;
+  SelectiveRepeat& sr = SelectiveRepeat::of(qp);
+  sr.arrived.reset();
+  sr.executed = sr.sacked_end = sr.answered_end = qp.next_psn;
+  sr.recovering = false;
 }
 
-bool RcTransport::may_issue(const QueuePair& qp, const SendEntry& entry) {
+bool RcTransport::window_open(const QueuePair& qp, std::uint32_t psn, std::uint32_t count) const {
+  if (config_.window == 0 || psn == qp.una_psn) return true;  // a READ may be larger than it
+  const std::uint32_t in_flight = (psn - qp.una_psn) & protocol::kPsnMask;
+  return in_flight + count <= config_.window;
+}
+
+bool RcTransport::may_issue(const QueuePair& qp, const SendEntry& entry) const {
   if (entry.wqe.fence) {
     const auto ahead = static_cast<std::size_t>(qp.tx_number - qp.sq_base);
     for (std::size_t i = 0; i < ahead; ++i) {
@@ -72,6 +86,7 @@ bool RcTransport::may_issue(const QueuePair& qp, const SendEntry& entry) {
   }
   if (answered_by_response(entry) && qp.outstanding_reads >= qp.max_rd_atomic) return false;
   const std::uint32_t packets = packets_of(entry.wqe.length, qp.mtu);
+  if (answered_by_response(entry) && !window_open(qp, qp.next_psn, packets)) return false;
   return psn_distance(qp.next_psn, qp.una_psn) + static_cast<std::int32_t>(packets) < kMaxPsnWindow;
 }
 
@@ -79,6 +94,8 @@ void RcTransport::issue(QueuePair& qp, SendEntry& entry) {
   entry.first_psn = qp.next_psn;
   entry.psn_count = entry.wqe.is_atomic() ? 1 : packets_of(entry.wqe.length, qp.mtu);
   entry.responded = 0;
+  entry.sacked = false;
+  entry.holds_slot = answered_by_response(entry);
   entry.issued = true;
   qp.next_psn = psn_add(qp.next_psn, entry.psn_count);
   if (answered_by_response(entry)) ++qp.outstanding_reads;
@@ -87,6 +104,11 @@ void RcTransport::issue(QueuePair& qp, SendEntry& entry) {
 PlanStatus RcTransport::plan_request(QueuePair& qp, Time now, TxPlan& plan) {
   if (!qp.may_send()) return PlanStatus::kNoWqe;
   if (now < qp.rnr_until) return PlanStatus::kDelayed;
+  if (qp.resend_due) {
+    const bool planned = plan_resend(qp, plan);
+    if (qp.retry_deadline == kTimeNever) restart_timer(qp, now);
+    if (planned) return PlanStatus::kPlanned;
+  }
   SendEntry* entry = qp.entry(qp.tx_number);
   while (entry != nullptr && done(*entry)) {
     entry = qp.entry(++qp.tx_number);  // after a rewind: answered or acknowledged meanwhile
@@ -98,26 +120,35 @@ PlanStatus RcTransport::plan_request(QueuePair& qp, Time now, TxPlan& plan) {
     if (qp.state == protocol::QpState::kSqd || !may_issue(qp, *entry)) return PlanStatus::kBlocked;
     issue(qp, *entry);
   }
+  const bool answered = answered_by_response(*entry);
+  if (!answered && !window_open(qp, psn_add(entry->first_psn, qp.tx_offset / qp.mtu), 1)) {
+    return PlanStatus::kBlocked;
+  }
   plan = TxPlan{};
   plan.entry_number = qp.tx_number;
-  plan.message_length = entry->wqe.length;
-  plan.rkey = entry->wqe.rkey;
-  if (answered_by_response(*entry)) {
-    plan_read(qp, *entry, plan);
+  if (answered) {
+    plan_read(qp, *entry, entry->responded, entry->psn_count - entry->responded, plan);
   } else {
-    plan_segment(qp, *entry, plan);
+    plan_segment(qp, *entry, qp.tx_offset, plan);
+    qp.tx_offset += plan.length;
+  }
+  if (plan.last) {
+    ++qp.tx_number;
+    qp.tx_offset = 0;
   }
   if (qp.retry_deadline == kTimeNever) restart_timer(qp, now);
   return PlanStatus::kPlanned;
 }
 
-void RcTransport::plan_read(QueuePair& qp, SendEntry& entry, TxPlan& plan) {
+/// Asks for `packets` response packets of a READ from the `skip`-th on, as a request of its own
+/// (IBTA 9.7.5.1.2).
+void RcTransport::plan_read(QueuePair& qp, const SendEntry& entry, std::uint32_t skip,
+                            std::uint32_t packets, TxPlan& plan) {
   const protocol::SendWqe& wqe = entry.wqe;
-  // A re-issued READ asks only for what is missing, as a request of its own (IBTA 9.7.5.1.2).
-  const std::uint32_t skip = entry.responded * qp.mtu;
-  plan.psn = psn_add(entry.first_psn, entry.responded);
-  plan.address = wqe.remote_address + skip;
-  plan.message_length = wqe.length - skip;
+  plan.psn = psn_add(entry.first_psn, skip);
+  plan.address = wqe.remote_address + std::uint64_t{skip} * qp.mtu;
+  plan.message_length = std::min(wqe.length - skip * qp.mtu, packets * qp.mtu);
+  plan.rkey = wqe.rkey;
   plan.last = true;
   plan.ack_request = true;
   plan.trace = entry.trace;
@@ -129,14 +160,12 @@ void RcTransport::plan_read(QueuePair& qp, SendEntry& entry, TxPlan& plan) {
     plan.swap_or_add = wqe.swap_or_add;
     plan.compare = wqe.compare;
   }
-  ++qp.tx_number;
-  qp.tx_offset = 0;
-  note_sent(qp, plan, entry.psn_count - entry.responded);
+  note_sent(qp, plan, packets);
 }
 
-void RcTransport::plan_segment(QueuePair& qp, SendEntry& entry, TxPlan& plan) {
+void RcTransport::plan_segment(QueuePair& qp, const SendEntry& entry, std::uint32_t offset,
+                               TxPlan& plan) {
   const protocol::SendWqe& wqe = entry.wqe;
-  const std::uint32_t offset = qp.tx_offset;
   const std::uint32_t length = std::min(qp.mtu, wqe.length - offset);
   const bool first = offset == 0;
   const bool last = offset + length == wqe.length;
@@ -145,10 +174,14 @@ void RcTransport::plan_segment(QueuePair& qp, SendEntry& entry, TxPlan& plan) {
   plan.opcode = static_cast<std::uint8_t>(segment_opcode(wqe, first, last));
   plan.length = length;
   plan.message_offset = offset;
+  plan.message_length = wqe.length;
+  plan.rkey = wqe.rkey;
   plan.address = wqe.remote_address;
   plan.imm = wqe.imm_or_rkey;
   plan.last = last;
-  plan.ack_request = last || (packet + 1) % config_.ack_every == 0;
+  // The packet that closes the window asks, too: nothing would open it again.
+  plan.ack_request =
+      last || (packet + 1) % config_.ack_every == 0 || !window_open(qp, psn_add(plan.psn, 1), 1);
   plan.solicited = last && wqe.solicited;
   if (last) plan.trace = entry.trace;
   if (length > 0) {
@@ -156,11 +189,6 @@ void RcTransport::plan_segment(QueuePair& qp, SendEntry& entry, TxPlan& plan) {
     if (!wqe.inline_data) {
       plan.piece_count = slice_sges(wqe.sge.data(), wqe.sge_count, offset, length, plan.pieces);
     }
-  }
-  qp.tx_offset += length;
-  if (last) {
-    ++qp.tx_number;
-    qp.tx_offset = 0;
   }
   note_sent(qp, plan, 1);
 }
@@ -178,7 +206,8 @@ void RcTransport::restart_timer(QueuePair& qp, Time now) {
   // The timer rests during an RNR wait; the first packet behind it starts it again.
   const bool runs =
       qp.timeout_exponent != 0 && now >= qp.rnr_until && psn_distance(qp.next_psn, qp.una_psn) > 0;
-  qp.retry_deadline = runs ? now + protocol::ack_timeout(qp.timeout_exponent) : kTimeNever;
+  qp.retry_deadline =
+      runs ? now + config_.timers.interval(qp.timeout_exponent, qp.quick_retries) : kTimeNever;
 }
 
 void RcTransport::advance(QueuePair& qp, std::uint32_t una_psn, Time now) {
@@ -187,6 +216,7 @@ void RcTransport::advance(QueuePair& qp, std::uint32_t una_psn, Time now) {
   qp.implied_nak = false;
   qp.retries_left = qp.retry_count;
   qp.rnr_retries_left = qp.rnr_retry;
+  qp.quick_retries = 0;
   restart_timer(qp, now);
 }
 
@@ -220,6 +250,10 @@ bool RcTransport::acknowledge_up_to(QueuePair& qp, std::uint32_t psn, Time now) 
 
 void RcTransport::handle_ack(QueuePair& qp, const Incoming& in, Time now) {
   ++counters_.acks_received;
+  if (config_.selective_repeat) {
+    selective_ack(qp, in, now);
+    return;
+  }
   if (!outstanding(qp, in.bth.psn)) return;
   switch (protocol::syndrome_kind(in.aeth.syndrome)) {
     case protocol::AethKind::kAck:
@@ -244,8 +278,8 @@ void RcTransport::handle_rnr_nak(QueuePair& qp, const Incoming& in, Time now) {
     }
     --qp.rnr_retries_left;
   }
-  rewind(qp, in.bth.psn);
-  qp.rnr_until = now + protocol::rnr_timer(protocol::syndrome_value(in.aeth.syndrome));
+  if (!config_.selective_repeat) rewind(qp, in.bth.psn);
+  qp.rnr_until = now + config_.timers.rnr_wait(protocol::syndrome_value(in.aeth.syndrome));
   qp.retry_deadline = kTimeNever;
 }
 
@@ -307,6 +341,10 @@ bool RcTransport::response_fits(const QueuePair& qp, const SendEntry& entry, con
 }
 
 void RcTransport::handle_read_response(QueuePair& qp, const Incoming& in, Time now, RxPlan& plan) {
+  if (config_.selective_repeat) {
+    selective_read_response(qp, in, now, plan);
+    return;
+  }
   const std::uint32_t psn = in.bth.psn;
   if (!outstanding(qp, psn)) return;
   std::uint64_t number = 0;
@@ -361,6 +399,21 @@ bool RcTransport::spend_retry(QueuePair& qp) {
   return true;
 }
 
+/// An expiry of the regular timer costs a retry. Those of the adaptive phase cost one together, and
+/// the regular timer then runs retry_count - 1 times.
+bool RcTransport::spend_timeout(QueuePair& qp) {
+  if (!config_.timers.quick(qp.timeout_exponent, qp.quick_retries)) return spend_retry(qp);
+  ++qp.quick_retries;
+  if (config_.timers.quick(qp.timeout_exponent, qp.quick_retries)) return true;
+  constexpr std::uint32_t kCost = 2;  // its own, and the last regular expiry gives up
+  if (qp.retries_left < kCost) {
+    qp.retries_left = 0;
+    return spend_retry(qp);
+  }
+  qp.retries_left -= kCost;
+  return true;
+}
+
 void RcTransport::fail(QueuePair& qp, WcStatus status) {
   for (std::size_t i = 0; i < qp.sq.size(); ++i) {
     SendEntry& entry = qp.sq[i];
@@ -371,11 +424,13 @@ void RcTransport::fail(QueuePair& qp, WcStatus status) {
     break;
   }
   qp.retry_deadline = kTimeNever;
+  qp.resend_due = false;
 }
 
 bool RcTransport::timeout(QueuePair& qp, Time now) {
   ++counters_.local_ack_timeout_err;
-  if (!spend_retry(qp)) return false;
+  if (!spend_timeout(qp)) return false;
+  if (config_.selective_repeat) return selective_timeout(qp, now);
   qp.implied_nak = false;
   rewind(qp, qp.una_psn);
   restart_timer(qp, now);

@@ -5,6 +5,7 @@
 #include "protocol/psn.h"
 #include "transport/rc_incoming.h"
 #include "transport/rc_transport.h"
+#include "transport/selective_repeat.h"
 
 namespace rnic::transport {
 
@@ -66,6 +67,7 @@ void RcTransport::connect(QueuePair& qp) {
   qp.next_ack_at = kTimeZero;
   qp.responses.clear();
   qp.resources.clear();
+  if (config_.selective_repeat) qp.connection = std::make_unique<SelectiveRepeat>();
 }
 
 void RcTransport::receive(QueuePair& qp, const protocol::Frame& frame, Time now, RxPlan& plan) {
@@ -91,7 +93,11 @@ void RcTransport::handle_request(QueuePair& qp, const Incoming& in, Time now, Rx
   const std::int32_t gap = psn_distance(in.bth.psn, qp.expected_psn);
   if (gap > 0) {
     ++counters_.out_of_sequence;
-    if (!qp.sequence_nak_sent) {
+    if (config_.selective_repeat) {
+      handle_early(qp, in, now, plan);
+      return;
+    }
+    if (!qp.sequence_nak_sent && config_.sequence_nak) {
       push_nak(qp, qp.expected_psn, protocol::nak_syndrome(protocol::NakCode::kPsnSequence), now);
       qp.sequence_nak_sent = true;  // one NAK a gap; silence until the expected packet comes
     }
@@ -102,6 +108,7 @@ void RcTransport::handle_request(QueuePair& qp, const Incoming& in, Time now, Rx
     return;
   }
   qp.sequence_nak_sent = false;
+  if (config_.selective_repeat) forget_early(qp, in.bth.psn);
   qp.inbound_before = qp.inbound;
   plan.psn = in.bth.psn;
   plan.ack_request = in.bth.ack_request;
@@ -256,6 +263,12 @@ void RcTransport::accept(QueuePair& qp, const RxPlan& plan, Time now, stats::Mes
       remember(qp, plan, !read);
     }
     push_read_response(qp, plan, now, trace);
+    if (config_.selective_repeat) execute_placed(qp, now);
+    return;
+  }
+  if (plan.out_of_order) {
+    SelectiveRepeat::of(qp).slot(plan.psn).state = SelectiveRepeat::Slot::State::kPlaced;
+    push_sack(qp, plan.psn, now);
     return;
   }
   if (plan.last) {
@@ -264,6 +277,7 @@ void RcTransport::accept(QueuePair& qp, const RxPlan& plan, Time now, stats::Mes
                                              : counters_.rx_send_requests);
   }
   if (plan.ack_request) push_ack(qp, plan.psn, now);
+  if (config_.selective_repeat) execute_placed(qp, now);
 }
 
 void RcTransport::answer_atomic(QueuePair& qp, const RxPlan& plan, Time now) {
@@ -321,6 +335,10 @@ void RcTransport::push_nak(QueuePair& qp, std::uint32_t psn, std::uint8_t syndro
 }
 
 void RcTransport::refuse(QueuePair& qp, const RxPlan& plan, Refusal why, Time now) {
+  if (plan.out_of_order) {
+    forget_early(qp, plan.psn);  // it is refused at its turn, should it still be wrong then
+    return;
+  }
   qp.expected_psn = plan.psn;
   qp.inbound = qp.inbound_before;
   qp.refusal = why;
@@ -386,6 +404,7 @@ bool RcTransport::plan_response(QueuePair& qp, Time now, TxPlan& plan) {
   plan.psn = response.psn;
   plan.msn = response.msn;
   plan.syndrome = response.syndrome;
+  plan.sack_psn = response.sack_psn;
   plan.last = true;
   switch (response.kind) {
     case Kind::kReadResponse:

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "transport/encapsulation.h"
+#include "transport/retransmission_timers.h"
 #include "transport/transport.h"
 
 namespace rnic::transport {
@@ -12,13 +13,30 @@ namespace rnic::transport {
 struct RcConfig {
   std::uint32_t ack_every = 256;  ///< AckReq every n packets inside a long message; last always
   Time ack_gap{0};  ///< least time between two ACKs of a QP; those in between are coalesced
+  std::uint32_t window = 0;  ///< packets in flight at most, also what a responder reorders; 0: any
+  bool selective_repeat = false;  ///< else go-back-N
+  bool sequence_nak = true;       ///< go-back-N: a gap is reported
+  RetransmissionTimers timers{};
 };
 
 /// Reliable connected service of InfiniBand and RoCE (IBTA vol 1, chapter 9.7): PSN sequencing,
 /// acknowledgement and coalescing, go-back-N recovery, RNR flow control, READ responses.
 /// `rc_requester.cpp` and `rc_responder.cpp` hold the two halves, `rc_headers.cpp` the bytes.
+///
+/// Selective repeat is an option, as published for IRN (Mittal et al., SIGCOMM 2018), in
+/// `rc_selective_requester.cpp` and `rc_selective_responder.cpp`:
+/// - Every WRITE packet carries a RETH, so that it can be placed when it comes early. SENDs, READs,
+///   atomics and immediate data that come early are held until their turn. MSN, RECVs and
+///   completions stay in PSN order.
+/// - For each early packet the responder sends a sequence NAK with its expected PSN, extended by
+///   the PSN that arrived (4 bytes behind the AETH). The requester resends what is missing below
+///   the newest PSN known to have arrived; of a READ it asks again for the missing run.
+/// - IRN finds the loss of a resent packet by the timer only. Here also by a packet that was sent
+///   later and has arrived, which needs no further information.
 class RcTransport : public Transport {
  public:
+  struct Incoming;  ///< a frame's transport headers, decoded
+
   RcTransport(const RcConfig& config, const Encapsulation& encapsulation,
               const PortIdentity& identity)
       : config_(config), encapsulation_(encapsulation), identity_(identity) {}
@@ -39,15 +57,19 @@ class RcTransport : public Transport {
   void refuse(QueuePair& qp, const RxPlan& plan, Refusal why, Time now) override;
   void refuse_response(QueuePair& qp, const TxPlan& plan, Refusal why, Time now) override;
   bool timeout(QueuePair& qp, Time now) override;
+  bool holds(const QueuePair& qp, std::uint32_t psn) const override;
+  bool hold_over(const QueuePair& qp, std::uint32_t psn) const override;
 
  private:
-  struct Incoming;  ///< a frame's transport headers, decoded
+  struct Gap;  ///< PSNs that are to be resent
 
   // Requester.
-  static bool may_issue(const QueuePair& qp, const SendEntry& entry);
+  bool may_issue(const QueuePair& qp, const SendEntry& entry) const;
+  bool window_open(const QueuePair& qp, std::uint32_t psn, std::uint32_t count) const;
   static void issue(QueuePair& qp, SendEntry& entry);
-  void plan_segment(QueuePair& qp, SendEntry& entry, TxPlan& plan);
-  void plan_read(QueuePair& qp, SendEntry& entry, TxPlan& plan);
+  void plan_segment(QueuePair& qp, const SendEntry& entry, std::uint32_t offset, TxPlan& plan);
+  void plan_read(QueuePair& qp, const SendEntry& entry, std::uint32_t skip, std::uint32_t packets,
+                 TxPlan& plan);
   void note_sent(QueuePair& qp, TxPlan& plan, std::uint32_t psn_count);
   void handle_ack(QueuePair& qp, const Incoming& in, Time now);
   void handle_nak(QueuePair& qp, const Incoming& in, Time now);
@@ -58,11 +80,26 @@ class RcTransport : public Transport {
   static bool response_fits(const QueuePair& qp, const SendEntry& entry, const Incoming& in);
   /// False when a READ at or before `psn` lacks its answer: it is asked for again.
   bool acknowledge_up_to(QueuePair& qp, std::uint32_t psn, Time now);
-  static void advance(QueuePair& qp, std::uint32_t una_psn, Time now);
+  void advance(QueuePair& qp, std::uint32_t una_psn, Time now);
   static void rewind(QueuePair& qp, std::uint32_t psn);
   static bool spend_retry(QueuePair& qp);
+  bool spend_timeout(QueuePair& qp);
   static void fail(QueuePair& qp, protocol::WcStatus status);
-  static void restart_timer(QueuePair& qp, Time now);
+  void restart_timer(QueuePair& qp, Time now);
+
+  // Requester, selective repeat.
+  static SendEntry* entry_of(QueuePair& qp, std::uint32_t psn, std::uint64_t& number);
+  static bool lost(const QueuePair& qp, const SendEntry& entry, std::uint32_t psn);
+  void settle(QueuePair& qp, Time now);
+  static void begin_recovery(QueuePair& qp);
+  void find_losses(QueuePair& qp, std::uint64_t& counter, Time now);
+  bool next_gap(QueuePair& qp, Gap& gap);
+  bool gap_at(QueuePair& qp, std::uint32_t psn, std::uint32_t end, bool certain, Gap& gap) const;
+  bool plan_resend(QueuePair& qp, TxPlan& plan);
+  void selective_ack(QueuePair& qp, const Incoming& in, Time now);
+  void selective_rnr_nak(QueuePair& qp, const Incoming& in, Time now);
+  void selective_read_response(QueuePair& qp, const Incoming& in, Time now, RxPlan& plan);
+  bool selective_timeout(QueuePair& qp, Time now);
 
   // Responder.
   void handle_request(QueuePair& qp, const Incoming& in, Time now, RxPlan& plan);
@@ -75,8 +112,15 @@ class RcTransport : public Transport {
   void push_ack(QueuePair& qp, std::uint32_t psn, Time now);
   static void push_nak(QueuePair& qp, std::uint32_t psn, std::uint8_t syndrome, Time now);
 
+  // Responder, selective repeat.
+  void handle_early(QueuePair& qp, const Incoming& in, Time now, RxPlan& plan);
+  static void push_sack(QueuePair& qp, std::uint32_t psn, Time now);
+  static void forget_early(QueuePair& qp, std::uint32_t psn);
+  void execute_placed(QueuePair& qp, Time now);
+
   static void plan_read_response(QueuePair& qp, ResponseEntry& response, TxPlan& plan);
 
+  std::uint32_t extra_header_bytes(const protocol::OpcodeInfo& info, std::uint8_t syndrome) const;
   Incoming decode(const protocol::Frame& frame) const;
 
   RcConfig config_;

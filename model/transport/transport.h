@@ -33,7 +33,8 @@ struct TxPlan {
   bool solicited = false;
   std::uint32_t psn = 0;
   std::uint32_t msn = 0;
-  std::uint32_t length = 0;  ///< payload bytes of this packet
+  std::uint32_t sack_psn = 0;  ///< selective repeat: the packet that a sequence NAK answers
+  std::uint32_t length = 0;    ///< payload bytes of this packet
   std::uint32_t message_offset = 0;
   std::uint32_t message_length = 0;
   std::uint32_t rkey = 0;
@@ -72,6 +73,7 @@ struct RxPlan {
     kSend,         ///< place into the current RECV at `message_offset`
     kReadRequest,  ///< respond with `message_length` bytes at `address` of `rkey`
     kAtomicRequest,
+    kHold,          ///< came early: keep the frame and hand it in again at its turn
     kReadResponse,  ///< place at `message_offset` of the entry's scatter list
     kAtomicResponse,
   };
@@ -84,6 +86,7 @@ struct RxPlan {
   bool ack_request = false;
   bool deferred = false;   ///< atomic: accepted before it is executed; answer_atomic() follows
   bool duplicate = false;  ///< READ request seen before: answer again, count nothing
+  bool out_of_order = false;  ///< WRITE that came early: placed now, executed at its turn
   std::uint8_t opcode = 0;
   std::uint32_t psn = 0;
   std::uint32_t rkey = 0;
@@ -114,7 +117,9 @@ class Transport {
   /// Plans the next request packet of `qp`. kPlanned fills `plan`.
   virtual PlanStatus plan_request(QueuePair& qp, Time now, TxPlan& plan) = 0;
   /// No decoded work is waiting to be sent.
-  static bool idle(const QueuePair& qp) { return qp.tx_number - qp.sq_base >= qp.sq.size(); }
+  static bool idle(const QueuePair& qp) {
+    return qp.tx_number - qp.sq_base >= qp.sq.size() && !qp.resend_due;
+  }
 
   /// Plans the next response (acknowledgement, READ response); false when none is due.
   virtual bool plan_response(QueuePair& qp, Time now, TxPlan& plan) = 0;
@@ -139,6 +144,11 @@ class Transport {
   virtual bool can_put_off() const { return true; }
   /// The NIC could not execute it.
   virtual void refuse(QueuePair& qp, const RxPlan& plan, Refusal why, Time now) = 0;
+
+  /// Whether the frame whose plan said kHold with this `psn` is still wanted.
+  virtual bool holds(const QueuePair& /*qp*/, std::uint32_t /*psn*/) const { return false; }
+  /// Whether its turn has come.
+  virtual bool hold_over(const QueuePair& /*qp*/, std::uint32_t /*psn*/) const { return false; }
 
   /// Data of a planned response could not be read: the requester must learn of it.
   virtual void refuse_response(QueuePair& qp, const TxPlan& plan, Refusal why, Time now) = 0;

@@ -5,6 +5,9 @@
 #include <cstdint>
 
 #include "base/time.h"
+#include "protocol/tcp_header.h"
+#include "transport/tcp/congestion_window.h"
+#include "transport/tcp/sequence_ranges.h"
 
 namespace rnic::transport {
 
@@ -16,14 +19,21 @@ struct TcpParameters {
   std::uint32_t delayed_ack = 2;    ///< segments that one ACK covers at most
   Time delayed_ack_time = microseconds(100);
   Time min_rto = microseconds(10'000);
+  bool sack = false;  ///< both ends permitted selective acknowledgement
+  config::CongestionControl congestion_control = config::CongestionControl::kNewReno;
 };
 
 /// Both directions of an established TCP connection (RFC 9293) as pure logic: sliding window,
-/// cumulative and delayed acknowledgement, slow start and congestion avoidance (RFC 5681), RTT
-/// estimate and retransmission timeout (RFC 6298), fast retransmit (RFC 5681, RFC 6582).
+/// cumulative and delayed acknowledgement, congestion window, RTT estimate and retransmission
+/// timeout (RFC 6298), fast retransmit and recovery.
 ///
-/// The receiver keeps nothing that arrives out of order, so both kinds of retransmission go back to
-/// the first unacknowledged byte: after three duplicate ACKs with half the flight as window, at
+/// With `sack` the receiver keeps what arrives out of order and tells of it (RFC 2018); the sender
+/// finds losses, fills the gaps, and counts what is in the pipe as RFC 6675 does. A partial
+/// acknowledgement declares the next gap lost (RFC 6582). A resent segment that is lost again is
+/// found by the timer.
+///
+/// Without it the receiver keeps nothing that arrives out of order, so both kinds of retransmission
+/// go back to the first unacknowledged byte: after three duplicate ACKs with a reduced window, at
 /// most once for each `recover` point unless the resent segment is lost again. (NewReno's window
 /// inflation would clock out segments that such a receiver drops.)
 ///
@@ -35,7 +45,7 @@ class TcpConnection {
   enum class AckEvent : std::uint8_t {
     kNone,            ///< old, a duplicate below the threshold, or for bytes never sent
     kAdvanced,        ///< send_unacknowledged() moved
-    kFastRetransmit,  ///< send_next() went back
+    kFastRetransmit,  ///< a loss was found; send_next() may have gone back
   };
   enum class Arrival : std::uint8_t { kInOrder, kDuplicate, kGap };
 
@@ -55,19 +65,26 @@ class TcpConnection {
 
   /// A segment of `bytes` fits the congestion window and the peer's window now.
   bool can_send(std::uint32_t bytes) const {
-    return send_next_ + bytes - send_una_ <= std::min(cwnd_, peer_window_);
+    const std::uint64_t behind = send_next_ + bytes - send_una_;
+    if (recovering_ && parameters_.sack) {
+      return behind <= peer_window_ && pipe() + bytes <= cwnd_.bytes();
+    }
+    return behind <= std::min(cwnd_.bytes(), peer_window_);
   }
   /// Takes the next `bytes` of the stream; returns the sequence of the first.
   std::uint64_t send(std::uint32_t bytes, Time now);
   /// The next segment was sent before.
   bool retransmitting() const { return send_next_ < send_max_; }
-  /// `window` in bytes (scaled); `bare`: the segment carried no data.
-  AckEvent on_ack(std::uint32_t acknowledgement, std::uint64_t window, bool bare, Time now);
+  /// `window` in bytes (scaled); `bare`: the segment carried no data; `options`: its SACK blocks.
+  /// send_next() may move in either direction.
+  AckEvent on_ack(std::uint32_t acknowledgement, std::uint64_t window, bool bare, Time now,
+                  const protocol::TcpOptions* options = nullptr);
   /// The retransmission timer ran out: back to the first unacknowledged byte.
   void on_timeout(Time now);
   /// Takes back what was taken from `sequence` on: it never left and never will.
   void abandon(std::uint64_t sequence) {
     send_next_ = send_max_ = std::max(sequence, send_una_);
+    scoreboard_.clear();
     timing_ = false;
   }
   /// Stops the retransmission timer: the connection is given up.
@@ -76,8 +93,9 @@ class TcpConnection {
   std::uint64_t send_unacknowledged() const { return send_una_; }
   std::uint64_t send_next() const { return send_next_; }
   std::uint64_t send_max() const { return send_max_; }
-  std::uint64_t congestion_window() const { return cwnd_; }
-  std::uint64_t slow_start_threshold() const { return ssthresh_; }
+  std::uint64_t congestion_window() const { return cwnd_.bytes(); }
+  std::uint64_t slow_start_threshold() const { return cwnd_.threshold(); }
+  bool recovering() const { return recovering_; }
   std::uint64_t peer_window() const { return peer_window_; }
   std::uint32_t timeouts() const { return timeouts_; }  ///< in a row, without progress
   Time rto() const { return rto_; }
@@ -87,6 +105,25 @@ class TcpConnection {
   // Receiver.
 
   Arrival classify(std::uint32_t sequence) const;
+
+  /// A segment behind a gap that is kept until its turn.
+  struct EarlySegment {
+    std::uint64_t sequence = 0;
+    std::uint32_t bytes = 0;
+    bool held = false;  ///< the NIC keeps its frame; else its payload is placed already
+    bool last = false;  ///< last of its message
+  };
+  /// Takes a segment behind a gap; false when it is there already, or beyond the window.
+  bool keep_early(std::uint32_t sequence, std::uint32_t bytes, bool held, bool last);
+  /// The kept segment whose turn it is, or null.
+  const EarlySegment* early_due() const;
+  /// The kept segment that begins with `sequence`, or null.
+  const EarlySegment* early_at(std::uint32_t sequence) const;
+  /// Forgets the first kept segment.
+  void drop_early() { early_.erase(early_.begin()); }
+  /// The SACK blocks of an ACK that leaves now: the newest first (RFC 2018, 4).
+  void fill_sack(protocol::TcpOptions& options) const;
+
   /// Takes an in-order segment of `bytes`; every `delayed_ack`-th makes an ACK due at once.
   void accept(std::uint32_t bytes, Time now);
   /// An ACK shall leave soon, with data or without (duplicate segment, end of the delay).
@@ -109,26 +146,35 @@ class TcpConnection {
   Time next_deadline() const { return std::min(rto_deadline_, ack_deadline_); }
 
  private:
-  std::uint64_t flight() const { return send_next_ - send_una_; }
+  std::uint64_t flight() const { return (parameters_.sack ? send_max_ : send_next_) - send_una_; }
+  std::uint64_t pipe() const {
+    return scoreboard_.missing(send_una_, resent_to_) +
+           scoreboard_.missing(std::max(lost_to_, resent_to_), send_max_);
+  }
   void go_back();
-  void halve();
-  void grow(std::uint64_t acknowledged);
   void sample_rtt(Time rtt);
+  AckEvent on_duplicate(bool bare, bool same_window, Time now);
+  bool note_sack(const protocol::TcpOptions* options);
+  void find_lost();
+  void begin_recovery(Time now);
+  void choose_next();
 
   TcpParameters parameters_;
 
   std::uint64_t send_una_ = 0;
   std::uint64_t send_next_ = 0;
   std::uint64_t send_max_ = 0;
-  std::uint64_t cwnd_ = 0;
-  std::uint64_t ssthresh_ = 0;
+  CongestionWindow cwnd_;
   std::uint64_t peer_window_ = 0;
-  std::uint64_t acked_in_avoidance_ = 0;  ///< bytes since cwnd last grew by a segment
-  std::uint64_t recover_ = 0;             ///< RFC 6582: recovery ends when this is acknowledged
-  std::uint64_t recovery_start_ = 0;      ///< send_una_ when it began
+  std::uint64_t recover_ = 0;         ///< RFC 6582: recovery ends when this is acknowledged
+  std::uint64_t recovery_start_ = 0;  ///< send_una_ when it began
+  SequenceRanges scoreboard_;         ///< what the peer has of what is not acknowledged
+  std::uint64_t lost_to_ = 0;         ///< gaps before it are lost
+  std::uint64_t resent_to_ = 0;       ///< gaps before it have been resent
   std::uint32_t duplicate_acks_ = 0;
   std::uint32_t timeouts_ = 0;
   bool recovering_ = false;
+  bool fast_ = false;    ///< recovering_: found by acknowledgements, the window stays reduced
   bool timing_ = false;  ///< one segment at a time is timed, never a resent one (Karn)
   bool sampled_ = false;
   std::uint64_t timed_end_ = 0;
@@ -139,6 +185,8 @@ class TcpConnection {
   Time rto_deadline_ = kTimeNever;
 
   std::uint64_t receive_next_ = 0;
+  std::vector<EarlySegment> early_;  ///< by sequence
+  std::uint64_t newest_early_ = 0;   ///< sequence of the one that came last
   std::uint32_t unacknowledged_segments_ = 0;
   std::uint32_t duplicates_owed_ = 0;
   bool ack_now_ = false;

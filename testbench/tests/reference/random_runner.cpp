@@ -182,7 +182,7 @@ void RandomRunner::make_connection() {
     lane.allowed = access[to];
     lane.patient = patient;
     lane.constant = make_area(from, pd_[from], kAreaBytes, 0);
-    lane.scratch = make_area(from, pd_[from], kAreaBytes, kAccessLocalWrite);
+    lane.scratch = make_area(from, pd_[from], kAreaBytes, kAccessLocalWrite | kAccessRemoteWrite);
     lane.foreign = make_area(from, foreign_pd_[from], kAreaBytes, kAccessLocalWrite);
     lane.exposed = make_area(to, pd_[to], kAreaBytes,
                              kAccessLocalWrite | kAccessRemoteWrite | kAccessRemoteRead);

@@ -354,7 +354,11 @@ VerbsModel::Outcome VerbsModel::execute_read(Qp& qp, const SendRequest& request)
   }
   const Bytes data =
       bytes == 0 ? Bytes{} : hosts_[peer.host].memory.read(request.remote_address, bytes);
-  if (!local_access(qp, request.sges, protocol::kAccessLocalWrite)) {
+  // Over iWARP a READ's data comes as a tagged write of the peer, which needs the right to write.
+  const protocol::AccessFlags sink =
+      protocol::kAccessLocalWrite |
+      (rules_ == Rules::kIwarp ? protocol::kAccessRemoteWrite : protocol::AccessFlags{0});
+  if (!local_access(qp, request.sges, sink)) {
     perhaps_scatter(qp, request.sges, data);
     outcome.status = WcStatus::kLocalProtectionError;
     return outcome;

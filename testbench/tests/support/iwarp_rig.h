@@ -104,6 +104,34 @@ class IwarpEnd {
     retire();
   }
 
+  /// As deliver(); a frame that is to be held stays here until its turn. It goes back to `owner`.
+  void take(Frame* frame, protocol::FramePool& owner, Time now) {
+    if (transport.destination(*frame) != qp.qpn) panic("rig", "a frame went astray");
+    RxPlan plan;
+    if (qp.can_receive()) transport.receive(qp, *frame, now, plan);
+    if (plan.action == RxPlan::Action::kHold) {
+      held.push_back({frame, &owner, plan.psn});
+      ++held_frames;
+    } else {
+      if (plan.out_of_order) ++placed_early;
+      execute(*frame, plan, now);
+      owner.give(frame);
+    }
+    retire();
+    for (std::size_t i = 0; i < held.size(); ++i) {
+      const Held due = held[i];
+      const bool wanted = qp.can_receive() && transport.holds(qp, due.sequence);
+      if (wanted && !transport.hold_over(qp, due.sequence)) continue;
+      held.erase(held.begin() + static_cast<std::ptrdiff_t>(i));
+      if (wanted) {
+        take(due.frame, *due.owner, now);
+      } else {
+        due.owner->give(due.frame);
+      }
+      return;
+    }
+  }
+
   void expire(Time now) {
     if (qp.retry_deadline > now) return;
     transport.timeout(qp, now);
@@ -138,9 +166,18 @@ class IwarpEnd {
   std::vector<protocol::WcStatus> completions;
   std::vector<Received> received;
   std::uint32_t recvs_posted = 0;  ///< buffers of kRecvBytes, all at kRecvAddress
+  std::uint64_t placed_early = 0;  ///< segments placed before their turn
+  std::uint64_t held_frames = 0;   ///< segments that were held until their turn
   bool reads_fail = false;         ///< the data of READ responses cannot be read
 
  private:
+  struct Held {
+    Frame* frame;
+    protocol::FramePool* owner;
+    std::uint32_t sequence;
+  };
+  std::vector<Held> held;
+
   static bool inside(std::uint64_t address, std::uint64_t length) {
     return address <= kMemoryBytes && length <= kMemoryBytes - address;
   }
@@ -291,8 +328,7 @@ class IwarpRig {
     wire_.pop_front();
     now = std::max(now, flying.arrival);
     IwarpEnd& to = flying.from == &a ? b : a;
-    to.deliver(*flying.frame, now);
-    flying.from->frames.give(flying.frame);
+    to.take(flying.frame, flying.from->frames, now);
     return true;
   }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -146,8 +147,13 @@ class RcSide {
     if (!qp.can_receive()) return false;
     transport::RxPlan plan;
     transport_.receive(qp, frame, now, plan);
-    execute(plan, frame, now);
+    if (plan.action == transport::RxPlan::Action::kHold) {
+      held.insert_or_assign(plan.psn, packet);
+    } else {
+      execute(plan, frame, now);
+    }
     retire();
+    present_held(now);
     return true;
   }
   void receive_all(const std::vector<RcPacket>& packets, Time now = kTimeZero) {
@@ -180,12 +186,24 @@ class RcSide {
   std::deque<protocol::Sge> recvs;
   std::vector<RcCompletion> completions;
   std::vector<RcReceived> received;
-  std::vector<transport::RxPlan> executed;  ///< every accepted request packet, in order
+  std::vector<transport::RxPlan> executed;      ///< every accepted request packet, in order
+  std::vector<transport::RxPlan> placed_early;  ///< WRITE packets that came before their turn
+  std::map<std::uint32_t, RcPacket> held;       ///< frames that wait for their turn, by PSN
   transport::PlanStatus last_status = transport::PlanStatus::kNoWqe;
   bool hold_placement = false;
   bool bad_recv_sge = false;  ///< receive buffers fail their protection check
 
  private:
+  /// Hands in again what was held and whose turn has come.
+  void present_held(Time now) {
+    for (auto it = held.begin(); it != held.end(); ++it) {
+      if (!transport_.hold_over(qp, it->first)) continue;
+      const RcPacket packet = it->second;
+      held.erase(it);
+      receive(packet, now);
+      return;
+    }
+  }
   void execute(transport::RxPlan& plan, const protocol::Frame& frame, Time now);
   void execute_send(const transport::RxPlan& plan, const protocol::Frame& frame, Time now);
   void execute_remote(transport::RxPlan& plan, const protocol::Frame& frame, Time now);
@@ -195,7 +213,7 @@ class RcSide {
     recvs.pop_front();
   }
   void accept(const transport::RxPlan& plan, Time now) {
-    executed.push_back(plan);
+    (plan.out_of_order ? placed_early : executed).push_back(plan);
     transport_.accept(qp, plan, now, nullptr);
   }
   void retire();

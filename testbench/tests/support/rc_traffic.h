@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <queue>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,10 +41,8 @@ class RcTraffic {
     std::uint32_t imm;
   };
 
-  RcTraffic(std::uint64_t seed, const RcFaults& wire_faults)
-      : faults(wire_faults),
-        rng_(seed, "rc traffic"),
-        pair({1U << rng_.below(7), rng_.below(2) == 0 ? kTimeZero : microseconds(5)}) {
+  RcTraffic(std::uint64_t seed, const RcFaults& wire_faults, bool selective_repeat = false)
+      : faults(wire_faults), rng_(seed, "rc traffic"), pair(random_config(selective_repeat)) {
     const std::uint32_t mtu = 256U << rng_.below(3);
     for (RcSide* side : {&pair.a, &pair.b}) side->qp.mtu = mtu;
     const auto reads = static_cast<std::uint32_t>(1 + rng_.below(4));
@@ -75,6 +74,15 @@ class RcTraffic {
   RcFaults faults;
 
  private:
+  transport::RcConfig random_config(bool selective_repeat) {
+    transport::RcConfig config;
+    config.ack_every = 1U << rng_.below(7);
+    config.ack_gap = rng_.below(2) == 0 ? kTimeZero : microseconds(5);
+    config.selective_repeat = selective_repeat;
+    if (selective_repeat) config.window = 4U << rng_.below(7);
+    return config;
+  }
+
   struct Arrival {
     Time at;
     std::uint64_t number;
@@ -254,12 +262,17 @@ inline std::string RcTraffic::check_execution(const RcSide& side, const RcSide& 
     const bool one = list[i].opcode == protocol::WqeOpcode::kRead || list[i].bytes == 0;
     packets += one ? 1 : (list[i].bytes + side.qp.mtu - 1) / side.qp.mtu;
   }
-  std::size_t executed = 0;
+  std::size_t executed = peer.placed_early.size();
+  std::set<std::uint32_t> early;
+  for (const transport::RxPlan& plan : peer.placed_early) {
+    if (!early.insert(plan.psn).second) return "placed twice";
+  }
   const transport::RxPlan* last = nullptr;
   for (const transport::RxPlan& plan : peer.executed) {
     if (plan.duplicate) continue;
     if (last != nullptr && protocol::psn_distance(plan.psn, last->psn) <= 0)
       return "executed twice";
+    if (early.count(plan.psn) != 0) return "placed early and executed again";
     last = &plan;
     ++executed;
   }

@@ -12,7 +12,10 @@ using protocol::WcStatus;
 
 constexpr Time kLimit = microseconds(50'000);
 
-TEST(RcProperty, EverythingArrivesOnceAndInOrder) {
+/// With go-back-N and with selective repeat (true).
+class RcProperty : public ::testing::TestWithParam<bool> {};
+
+TEST_P(RcProperty, EverythingArrivesOnceAndInOrder) {
   std::uint64_t retransmitted = 0;
   std::uint64_t repeated_reads = 0;
   for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
@@ -22,7 +25,7 @@ TEST(RcProperty, EverythingArrivesOnceAndInOrder) {
     faults.duplicate = rng.below(2) == 0 ? 0 : 0.05 * rng.uniform();
     faults.delay = rng.below(2) == 0 ? 0 : 0.05 * rng.uniform();
     faults.most_delay = microseconds(20);
-    RcTraffic traffic(seed, faults);
+    RcTraffic traffic(seed, faults, GetParam());
     traffic.post(traffic.pair.a, traffic.from_a,
                  static_cast<std::uint32_t>(1 + rng.below(RcTraffic::kMostOperations)));
     if (rng.below(2) == 0) {
@@ -46,9 +49,9 @@ TEST(RcProperty, EverythingArrivesOnceAndInOrder) {
   EXPECT_GT(repeated_reads, 100U);
 }
 
-TEST(RcProperty, WithoutFaultsNothingIsSentTwice) {
+TEST_P(RcProperty, WithoutFaultsNothingIsSentTwice) {
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
-    RcTraffic traffic(seed, RcFaults{});
+    RcTraffic traffic(seed, RcFaults{}, GetParam());
     traffic.post(traffic.pair.a, traffic.from_a, RcTraffic::kMostOperations);
     traffic.post(traffic.pair.b, traffic.from_b, RcTraffic::kMostOperations);
     traffic.supply(traffic.pair.b, traffic.from_a, kTimeZero);
@@ -78,13 +81,13 @@ std::string ends_with(const RcSide& side, std::size_t posted, WcStatus status) {
   return side.qp.state == protocol::QpState::kError ? "" : "not in the error state";
 }
 
-TEST(RcProperty, APeerThatFallsSilentExhaustsTheRetries) {
+TEST_P(RcProperty, APeerThatFallsSilentExhaustsTheRetries) {
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     Rng rng(seed, "silence");
     RcFaults faults;
     // The last answer cannot have come within the first 2 us: there are two flights of 1 us.
     faults.dead_to_a = nanoseconds(static_cast<std::int64_t>(rng.below(2'000)));
-    RcTraffic traffic(seed, faults);
+    RcTraffic traffic(seed, faults, GetParam());
     traffic.post(traffic.pair.a, traffic.from_a, RcTraffic::kMostOperations);
     traffic.supply(traffic.pair.b, traffic.from_a, kTimeZero);
     ASSERT_TRUE(traffic.run(kLimit)) << "seed " << seed;
@@ -95,10 +98,10 @@ TEST(RcProperty, APeerThatFallsSilentExhaustsTheRetries) {
   }
 }
 
-TEST(RcProperty, APeerWithoutReceiveRequestsExhaustsTheRnrRetries) {
+TEST_P(RcProperty, APeerWithoutReceiveRequestsExhaustsTheRnrRetries) {
   int failures = 0;
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
-    RcTraffic traffic(seed, RcFaults{});
+    RcTraffic traffic(seed, RcFaults{}, GetParam());
     traffic.post(traffic.pair.a, traffic.from_a, RcTraffic::kMostOperations);
     // One receive request in 200 us is too slow for two RNR waits of 10 us.
     traffic.supply(traffic.pair.b, traffic.from_a, microseconds(200));
@@ -115,6 +118,10 @@ TEST(RcProperty, APeerWithoutReceiveRequestsExhaustsTheRnrRetries) {
   }
   EXPECT_GT(failures, 400);
 }
+
+INSTANTIATE_TEST_SUITE_P(Recovery, RcProperty, ::testing::Bool(), [](const auto& test) {
+  return std::string(test.param ? "SelectiveRepeat" : "GoBackN");
+});
 
 }  // namespace
 }  // namespace rnic::testbench

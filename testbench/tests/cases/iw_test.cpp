@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// iWARP: what differs from InfiniBand and RoCE.
+#include <gtest/gtest.h>
+
+#include "support/verbs_rig.h"
+#include "transport/mpa_negotiation.h"
+
+namespace rnic::testbench {
+namespace {
+
+using host::verbs::WrOpcode;
+using protocol::QpState;
+using protocol::WcStatus;
+
+/// Status of a READ into a region with these rights.
+WcStatus read_into(const std::string& protocol, protocol::AccessFlags sink) {
+  WcStatus status = WcStatus::kGeneralError;
+  VerbsRig rig({{"transport.protocol", protocol}});
+  rig.run([&] {
+    rig.connect();
+    const RigBuffer from = rig.b.buffer(4096);
+    const RigBuffer to = rig.a.buffer(4096, sink);
+    rig.a.post(WrOpcode::kRdmaRead, to.address, to.region.lkey, 4096, from.address,
+               from.region.rkey);
+    status = rig.a.await_send().status;
+  });
+  return status;
+}
+
+TEST(CaseIW, IW01_RoceReadsIntoLocalWrite) {
+  EXPECT_EQ(read_into("rocev2", protocol::kAccessLocalWrite), WcStatus::kSuccess);
+}
+TEST(CaseIW, IW01_IbReadsIntoLocalWrite) {
+  EXPECT_EQ(read_into("ib", protocol::kAccessLocalWrite), WcStatus::kSuccess);
+}
+TEST(CaseIW, IW01_IwarpDoesNot) {
+  EXPECT_EQ(read_into("iwarp", protocol::kAccessLocalWrite), WcStatus::kLocalProtectionError);
+}
+TEST(CaseIW, IW01_IwarpNeedsRemoteWrite) {
+  EXPECT_EQ(read_into("iwarp", protocol::kAccessLocalWrite | protocol::kAccessRemoteWrite),
+            WcStatus::kSuccess);
+}
+
+/// A marker posted to a queue pair in the error state comes back flushed.
+void expect_flushed_marker(const std::string& protocol) {
+  VerbsRig rig({{"transport.protocol", protocol}});
+  rig.run([&] {
+    rig.connect();
+    const RigBuffer buffer = rig.a.buffer(4096);
+    rig.a.post_recv(buffer.address, buffer.region.lkey, 4096);
+    host::verbs::QpAttr attr;
+    attr.qp_state = QpState::kError;
+    ASSERT_EQ(rig.a.verbs().modify_qp(rig.a.core, *rig.a.qp, attr, protocol::QpAttrMask::kState),
+              host::Status::kOk);
+    EXPECT_EQ(rig.a.await_recv().status, WcStatus::kWrFlushError);
+    EXPECT_EQ(rig.a.post(WrOpcode::kSend, buffer.address, buffer.region.lkey, 0),
+              host::Status::kOk);
+    EXPECT_EQ(rig.a.await_send().status, WcStatus::kWrFlushError);
+  });
+}
+
+TEST(CaseIW, IW03_RoceFlushesTheMarker) { expect_flushed_marker("rocev2"); }
+TEST(CaseIW, IW03_IwarpFlushesTheMarker) { expect_flushed_marker("iwarp"); }
+
+// Request: IRD 1, ORD 2, WRITE or READ as the first message; the reply has IRD 2, ORD 1 and selects
+// the READ.
+TEST(CaseIW, IW05_EnhancedStartUp) {
+  using transport::ReadyToReceive;
+  protocol::MpaEnhanced request;
+  request.peer_to_peer = request.rtr_write = request.rtr_read = true;
+  request.ird = 1;
+  request.ord = 2;
+  protocol::MpaEnhanced reply;
+  reply.peer_to_peer = reply.rtr_read = true;
+  reply.ird = 2;
+  reply.ord = 1;
+  const transport::MpaAgreement agreement = transport::agree(request, reply);
+  ASSERT_TRUE(agreement.accepted);
+  EXPECT_EQ(agreement.ord, 2);  // min(ORD 2, the peer's IRD 2)
+  EXPECT_EQ(agreement.ird, 1);
+  EXPECT_EQ(agreement.ready, ReadyToReceive::kRead);
+  request.ord = 9;
+  EXPECT_EQ(transport::agree(request, reply).ord, 2);
+
+  transport::ReadyGate wrong(agreement);
+  EXPECT_FALSE(wrong.may_send());
+  EXPECT_FALSE(wrong.first_message(ReadyToReceive::kWrite));  // terminated, and no data
+  EXPECT_FALSE(wrong.may_send());
+  transport::ReadyGate right(agreement);
+  EXPECT_TRUE(right.first_message(ReadyToReceive::kRead));
+  EXPECT_TRUE(right.may_send());
+
+  protocol::MpaEnhanced nothing_in_common = reply;
+  nothing_in_common.rtr_read = false;
+  nothing_in_common.rtr_send = true;
+  EXPECT_FALSE(transport::agree(request, nothing_in_common).accepted);
+}
+
+/// A stream of 64 KiB WRITEs at 100 Gb/s, Gb/s. A one-way delay of 4 us makes a round trip of about
+/// 10 us.
+double stream(const Settings& transport, const std::string& loss, const std::string& delay) {
+  const ProgramRun run = run_well(with({{"workload.pattern", "bandwidth"},
+                                        {"workload.msg_size", "64KiB"},
+                                        {"workload.depth", "64"},
+                                        {"workload.iterations", "6000"},
+                                        {"link.flow_control", "none"},
+                                        {"link.delay", delay},
+                                        {"link.loss_rate", loss},
+                                        {"sim.payload", "none"}},
+                                       transport));
+  return run.number("/throughput_gbps");
+}
+
+const Settings kGoBackN = {{"transport.protocol", "rocev2"}, {"transport.ack_timeout", "6"}};
+const Settings kSelective = {{"transport.protocol", "rocev2"},
+                             {"transport.ack_timeout", "6"},
+                             {"transport.recovery", "selective_repeat"}};
+const Settings kTcp = {{"transport.protocol", "iwarp"}, {"tcp.min_rto", "1ms"}};
+
+TEST(CaseIW, IW07_WithoutLossRoceIsFaster) {
+  const auto latency = [](const std::string& protocol) {
+    return run_well({{"transport.protocol", protocol},
+                     {"workload.pattern", "latency"},
+                     {"workload.msg_size", "64"},
+                     {"workload.iterations", "50"}})
+        .number("/latency_ns/p50");
+  };
+  EXPECT_LT(latency("rocev2"), latency("iwarp"));
+  const double roce = stream(kGoBackN, "0", "4us");
+  const double iwarp = stream(kTcp, "0", "4us");
+  EXPECT_NEAR(iwarp / roce, 1, 0.06);
+}
+
+TEST(CaseIW, IW07_WithLossTheOthersAre) {
+  for (const char* loss : {"1e-3"}) {
+    const double roce = stream(kGoBackN, loss, "40us");
+    EXPECT_GT(stream(kSelective, loss, "40us"), roce) << loss;
+    // Without a reduction of the window, which is another cost than that of recovery.
+    EXPECT_GT(stream(with(kTcp, {{"tcp.congestion_control", "none"}, {"tcp.window", "4MiB"}}), loss,
+                     "40us"),
+              roce)
+        << loss;
+  }
+}
+
+// Each segment of MTU 1500 carries 1440 B of a tagged message in 1538 B on the wire: 0.9363; of MTU
+// 9000 8940 B in 9038 B: 0.9892.
+TEST(CaseIW, IW08_Efficiency) {
+  const auto efficiency = [](const std::string& mtu) {
+    const ProgramRun run = run_well({{"transport.protocol", "iwarp"},
+                                     {"transport.mtu", mtu},
+                                     {"link.rate", "10Gbps"},
+                                     {"workload.pattern", "bandwidth"},
+                                     {"workload.msg_size", "1MiB"},
+                                     {"workload.iterations", "50"}});
+    return run.number("/throughput_gbps") / 10;
+  };
+  EXPECT_NEAR(efficiency("1500"), 1440.0 / 1538, 0.003);
+  EXPECT_NEAR(efficiency("9000"), 8940.0 / 9038, 0.003);
+}
+
+}  // namespace
+}  // namespace rnic::testbench

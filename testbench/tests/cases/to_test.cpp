@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+// Time-outs and loss recovery. A time-out code n stands for t = 4.096 us x 2^n.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "protocol/cm_timeout.h"
+#include "support/verbs_rig.h"
+
+namespace rnic::testbench {
+namespace {
+
+using host::verbs::WrOpcode;
+using protocol::QpState;
+using protocol::WcStatus;
+
+constexpr double kCodeSeconds = 4.096e-6;
+const Settings kVendor = {{"transport.min_ack_timeout", "16"},
+                          {"transport.ack_timeout_factor", "2"},
+                          {"transport.adaptive_retransmission", "true"},
+                          {"transport.adaptive_start", "2ms"}};
+
+Settings timers(int code, int retries) {
+  return {{"transport.protocol", "rocev2"},
+          {"transport.ack_timeout", std::to_string(code)},
+          {"transport.retry_count", std::to_string(retries)}};
+}
+
+void move_to(RigSide& side, QpState state) {
+  host::verbs::QpAttr attr;
+  attr.qp_state = state;
+  ASSERT_EQ(side.verbs().modify_qp(side.core, *side.qp, attr, protocol::QpAttrMask::kState),
+            host::Status::kOk);
+}
+
+struct Outcome {
+  WcStatus status = WcStatus::kSuccess;
+  double seconds = 0;
+};
+
+/// One WRITE to a peer whose queue pair was moved to `state` before.
+Outcome write_to_peer_in(QpState state, const Settings& settings) {
+  Outcome outcome;
+  VerbsRig rig(settings);
+  rig.run(
+      [&] {
+        rig.connect();
+        const RigBuffer from = rig.a.buffer(4096);
+        const RigBuffer to = rig.b.buffer(4096);
+        if (state != QpState::kRts) move_to(rig.b, state);
+        rig.settle();
+        const Time posted = rig.a.core.now();
+        ASSERT_EQ(rig.a.post(WrOpcode::kRdmaWrite, from.address, from.region.lkey, 4096, to.address,
+                             to.region.rkey),
+                  host::Status::kOk);
+        outcome.status = rig.a.await_send().status;
+        outcome.seconds = to_seconds(rig.a.core.now() - posted);
+        if (outcome.status != WcStatus::kSuccess) {
+          EXPECT_EQ(rig.a.device_qp().state, QpState::kError);
+        }
+      },
+      microseconds(200'000'000));
+  return outcome;
+}
+
+void expect_specified_time(int code, int retries) {
+  const Outcome outcome = write_to_peer_in(QpState::kError, timers(code, retries));
+  const double t = kCodeSeconds * std::pow(2, code);
+  EXPECT_EQ(outcome.status, WcStatus::kRetryExceededError);
+  EXPECT_GE(outcome.seconds, (retries + 1) * t);
+  EXPECT_LE(outcome.seconds, 4 * (retries + 1) * t);
+}
+
+TEST(CaseTO, TO01_SpecificationT8R1) { expect_specified_time(8, 1); }
+TEST(CaseTO, TO01_SpecificationT12R3) { expect_specified_time(12, 3); }
+TEST(CaseTO, TO01_SpecificationT14R7) { expect_specified_time(14, 7); }
+TEST(CaseTO, TO01_SpecificationT20R7) { expect_specified_time(20, 7); }
+
+// Observed: 3.5 to 3.8 s for every code up to 16, 58.5 to 59.8 s for 20.
+void expect_vendor_time(int code, double least, double most) {
+  const Outcome outcome = write_to_peer_in(QpState::kError, with(timers(code, 7), kVendor));
+  EXPECT_EQ(outcome.status, WcStatus::kRetryExceededError);
+  EXPECT_GE(outcome.seconds, least);
+  EXPECT_LE(outcome.seconds, most);
+}
+
+TEST(CaseTO, TO01_VendorT8) { expect_vendor_time(8, 3.5, 3.8); }
+TEST(CaseTO, TO01_VendorT14) { expect_vendor_time(14, 3.5, 3.8); }
+TEST(CaseTO, TO01_VendorT16) { expect_vendor_time(16, 3.5, 3.8); }
+TEST(CaseTO, TO01_VendorT20) { expect_vendor_time(20, 58.5, 59.8); }
+
+// A round trip of 40 ms and a time-out of 1.07 s: resends after 2, 6, 14 and 30 ms (the next would
+// be at 62), each of which the responder sees as a duplicate.
+TEST(CaseTO, TO03_AdaptiveRetransmissionOverALongPath) {
+  const Settings path = {{"transport.protocol", "rocev2"},
+                         {"transport.ack_timeout", "18"},
+                         {"link.delay", "20ms"},
+                         {"link.flow_control", "none"},
+                         {"workload.op", "read"},
+                         {"workload.pattern", "latency"},
+                         {"workload.msg_size", "256KiB"},
+                         {"workload.iterations", "3"},
+                         {"sim.warmup", "0"}};
+  const ProgramRun plain = run_well(path);
+  EXPECT_EQ(plain.counter("retransmitted_packets"), 0U);
+  const ProgramRun adaptive = run_well(with(
+      path, {{"transport.adaptive_retransmission", "true"}, {"transport.adaptive_start", "2ms"}}));
+  EXPECT_EQ(adaptive.number("/completions/success"), 3);
+  EXPECT_EQ(adaptive.counter("local_ack_timeout_err"), 4 * 3U);
+  EXPECT_EQ(adaptive.counter("duplicate_request"), 4 * 3U);
+}
+
+TEST(CaseTO, TO05_TimeoutThatTheConnectionManagerComputes) {
+  constexpr std::uint32_t kAckDelay = 16;
+  for (std::uint32_t asked = 1; asked <= 18; ++asked) {
+    const std::uint32_t code = protocol::cm_ack_timeout(asked - 1, kAckDelay);
+    EXPECT_EQ(code, asked <= 14 ? 16U : (asked <= 16 ? 17U : 18U)) << asked;
+  }
+}
+
+// Sixteen queue pairs send 64 KiB at a time: each waits for the others, 16 x 5.3 us, longer than a
+// timer of 8.2 us. Nothing is lost.
+TEST(CaseTO, TO06_ShortTimerFailsWithoutLoss) {
+  const Settings flows = {{"transport.protocol", "rocev2"}, {"workload.pattern", "bandwidth"},
+                          {"workload.qps", "16"},           {"workload.msg_size", "64KiB"},
+                          {"workload.depth", "1"},          {"workload.iterations", "100"},
+                          {"transport.ack_every", "65536"}};
+  const ProgramRun long_timer = run_well(with(flows, {{"transport.ack_timeout", "14"}}));
+  EXPECT_EQ(long_timer.counter("local_ack_timeout_err"), 0U);
+  const ProgramRun short_timer =
+      run_program(with(flows, {{"transport.ack_timeout", "1"}, {"transport.retry_count", "0"}}));
+  EXPECT_NE(short_timer.status, 0);
+  EXPECT_NE(short_timer.error.find("RETRY_EXC"), std::string::npos) << short_timer.error;
+  // One queue pair waits for nobody.
+  const ProgramRun alone = run_well(with(flows, {{"workload.qps", "1"},
+                                                 {"workload.msg_size", "4KiB"},
+                                                 {"transport.ack_timeout", "1"},
+                                                 {"transport.retry_count", "0"}}));
+  EXPECT_EQ(alone.counter("local_ack_timeout_err"), 0U);
+}
+
+TEST(CaseTO, TO07_NothingArrives) {
+  VerbsRig rig(with(timers(10, 2), {{"link.loss_rate", "1"}}));
+  rig.run([&] {
+    rig.connect();
+    const RigBuffer from = rig.a.buffer(4096);
+    const RigBuffer to = rig.b.buffer(4096);
+    for (int i = 0; i < 3; ++i) {
+      rig.a.post(WrOpcode::kRdmaWrite, from.address, from.region.lkey, 64, to.address,
+                 to.region.rkey);
+    }
+    EXPECT_EQ(rig.a.await_send().status, WcStatus::kRetryExceededError);
+    EXPECT_EQ(rig.a.await_send().status, WcStatus::kWrFlushError);
+    EXPECT_EQ(rig.a.await_send().status, WcStatus::kWrFlushError);
+    EXPECT_EQ(rig.b.device_qp().expected_psn, rig.a.device_qp().una_psn);
+    EXPECT_EQ(rig.b.device_qp().state, QpState::kRts);
+  });
+}
+
+void expect_status_for_peer(QpState state, WcStatus status) {
+  EXPECT_EQ(write_to_peer_in(state, timers(10, 3)).status, status);
+}
+
+TEST(CaseTO, TO09_ResponderReset) {
+  expect_status_for_peer(QpState::kReset, WcStatus::kRetryExceededError);
+}
+TEST(CaseTO, TO09_ResponderError) {
+  expect_status_for_peer(QpState::kError, WcStatus::kRetryExceededError);
+}
+TEST(CaseTO, TO09_ResponderRts) { expect_status_for_peer(QpState::kRts, WcStatus::kSuccess); }
+
+/// The responder's queue pair goes only as far as `state`.
+WcStatus write_to_peer_brought_up_to(QpState state) {
+  using Mask = protocol::QpAttrMask;
+  WcStatus status = WcStatus::kGeneralError;
+  VerbsRig rig(timers(10, 3));
+  rig.run([&] {
+    rig.a.create();
+    rig.b.create();
+    rig.a.connect(rig.b.qp->qpn, path_between(0, 1), rig.config().transport);
+    if (state == QpState::kRtr) {
+      host::verbs::QpAttr attr;
+      attr.qp_state = QpState::kRtr;
+      attr.ah_attr = path_between(1, 0);
+      attr.path_mtu = rig.config().transport.mtu;
+      attr.dest_qp_num = rig.a.qp->qpn;
+      attr.rq_psn = 0xFF'FFF0;  // as the rig's own
+      attr.max_dest_rd_atomic = rig.config().transport.max_dest_rd_atomic;
+      ASSERT_EQ(
+          rig.b.verbs().modify_qp(rig.b.core, *rig.b.qp, attr,
+                                  Mask::kState | Mask::kAv | Mask::kPathMtu | Mask::kDestQpn |
+                                      Mask::kRqPsn | Mask::kMaxDestRdAtomic | Mask::kMinRnrTimer),
+          host::Status::kOk);
+    }
+    rig.settle();
+    const RigBuffer from = rig.a.buffer(4096);
+    const RigBuffer to = rig.b.buffer(4096);
+    rig.a.post(WrOpcode::kRdmaWrite, from.address, from.region.lkey, 64, to.address,
+               to.region.rkey);
+    status = rig.a.await_send().status;
+  });
+  return status;
+}
+
+TEST(CaseTO, TO09_ResponderInit) {
+  EXPECT_EQ(write_to_peer_brought_up_to(QpState::kInit), WcStatus::kRetryExceededError);
+}
+TEST(CaseTO, TO09_ResponderRtr) {
+  EXPECT_EQ(write_to_peer_brought_up_to(QpState::kRtr), WcStatus::kSuccess);
+}
+
+// The program of the passive side runs no instruction after posting its RECV.
+TEST(CaseTO, TO09_ProcessStopped) {
+  VerbsRig rig(timers(10, 3));
+  rig.run([&] {
+    rig.connect();
+    const RigBuffer from = rig.a.buffer(4096);
+    const RigBuffer to = rig.b.buffer(4096);
+    rig.b.post_recv(to.address, to.region.lkey, 4096);
+    rig.settle();
+    const Time stopped = rig.b.core.now();
+    rig.a.post(WrOpcode::kRdmaWrite, from.address, from.region.lkey, 64, to.address,
+               to.region.rkey);
+    rig.a.post(WrOpcode::kSend, from.address, from.region.lkey, 64);
+    EXPECT_EQ(rig.a.await_send().status, WcStatus::kSuccess);
+    EXPECT_EQ(rig.a.await_send().status, WcStatus::kSuccess);
+    EXPECT_EQ(rig.b.core.now(), stopped);
+  });
+}
+
+/// WRITEs one after the other; after the third `undo` takes something away at the responder.
+Outcome write_until_failure(const Settings& settings,
+                            const std::function<void(VerbsRig&, RigBuffer&)>& undo) {
+  Outcome outcome;
+  VerbsRig rig(settings);
+  rig.run(
+      [&] {
+        rig.connect();
+        const RigBuffer from = rig.a.buffer(4096);
+        RigBuffer to = rig.b.buffer(4096);
+        Time gone = kTimeZero;
+        for (int i = 0; i < 100 && outcome.status == WcStatus::kSuccess; ++i) {
+          if (i == 3) {
+            undo(rig, to);
+            rig.b.core.sync();
+            gone = rig.a.core.now();
+          }
+          rig.a.post(WrOpcode::kRdmaWrite, from.address, from.region.lkey, 64, to.address,
+                     to.region.rkey);
+          outcome.status = rig.a.await_send().status;
+          outcome.seconds = to_seconds(rig.a.core.now() - gone);
+        }
+        rig.settle();
+        const bool refused = outcome.status == WcStatus::kRemoteAccessError;
+        if (refused) {
+          EXPECT_EQ(rig.b.device_qp().state, QpState::kError);
+        }
+      },
+      microseconds(10'000'000));
+  return outcome;
+}
+
+TEST(CaseTO, TO10_QueuePairGoesFirst) {
+  const Outcome outcome =
+      write_until_failure(with(timers(14, 7), kVendor),
+                          [](VerbsRig& rig, RigBuffer&) { move_to(rig.b, QpState::kReset); });
+  EXPECT_EQ(outcome.status, WcStatus::kRetryExceededError);
+  EXPECT_GE(outcome.seconds, 3.5);
+  EXPECT_LE(outcome.seconds, 3.8);
+}
+
+TEST(CaseTO, TO10_MemoryRegionGoesFirst) {
+  const Outcome outcome =
+      write_until_failure(with(timers(14, 7), kVendor), [](VerbsRig& rig, RigBuffer& to) {
+        ASSERT_EQ(rig.b.verbs().dereg_mr(rig.b.core, to.region), host::Status::kOk);
+      });
+  EXPECT_EQ(outcome.status, WcStatus::kRemoteAccessError);
+  EXPECT_LE(outcome.seconds, 3.5e-3);
+}
+
+/// Goodput of a stream of WRITEs over 100 Gb/s with the given one-way delay, Gb/s.
+double goodput(const std::string& recovery, const std::string& loss, const std::string& delay,
+               const std::string& mtu = "4096") {
+  const ProgramRun run = run_well({{"transport.protocol", "rocev2"},
+                                   {"transport.recovery", recovery},
+                                   {"transport.mtu", mtu},
+                                   {"transport.ack_timeout", "6"},
+                                   {"workload.pattern", "bandwidth"},
+                                   {"workload.msg_size", "64KiB"},
+                                   {"workload.depth", "64"},
+                                   {"workload.iterations", "6000"},
+                                   {"link.flow_control", "none"},
+                                   {"link.delay", delay},
+                                   {"link.loss_rate", loss},
+                                   {"sim.payload", "none"}});
+  return run.number("/throughput_gbps");
+}
+
+// W is what the pipe holds: a round trip of 2 x 40 us and about 2 us of NICs at 100 Gb/s and 4178 B
+// a packet are 245 packets. A loss is noticed by the packet behind it and costs a round trip.
+TEST(CaseTO, TO13_GoBackNLosesARoundTripALoss) {
+  constexpr double kWindow = 245;
+  const double lossless = goodput("go_back_n", "0", "40us");
+  const double one_in_1000 = goodput("go_back_n", "1e-3", "40us") / lossless;
+  EXPECT_NEAR(one_in_1000, 1 / (1 + 1e-3 * kWindow), 0.06);
+  const double one_in_100 = goodput("go_back_n", "1e-2", "40us") / lossless;
+  EXPECT_NEAR(one_in_100, 1 / (1 + 1e-2 * kWindow), 0.06);
+}
+
+TEST(CaseTO, TO13_SelectiveRepeatLosesWhatIsLost) {
+  const double lossless = goodput("selective_repeat", "0", "40us");
+  EXPECT_GT(lossless, 0.99 * goodput("go_back_n", "0", "40us") * (4178.0 / 4194));
+  EXPECT_NEAR(goodput("selective_repeat", "1e-3", "40us") / lossless, 1 - 1e-3, 0.02);
+  EXPECT_NEAR(goodput("selective_repeat", "1e-2", "40us") / lossless, 1 - 1e-2, 0.06);
+}
+
+// The same loss rate of packets costs more when there are four times as many in the pipe.
+TEST(CaseTO, TO13_SmallPacketsSufferMore) {
+  EXPECT_LT(goodput("go_back_n", "1e-3", "40us", "1024"),
+            0.75 * goodput("go_back_n", "1e-3", "40us", "4096"));
+}
+
+// 64 packets of a message: an ACK every k, the last of which is that of the message.
+TEST(CaseTO, TO15_AcknowledgementEveryKPackets) {
+  for (const std::uint64_t k : {1U, 4U, 16U}) {
+    const ProgramRun run = run_well({{"transport.protocol", "rocev2"},
+                                     {"transport.mtu", "1024"},
+                                     {"transport.ack_every", std::to_string(k)},
+                                     {"workload.pattern", "bandwidth"},
+                                     {"workload.msg_size", "64KiB"},
+                                     {"workload.depth", "1"},
+                                     {"workload.iterations", "10"},
+                                     {"sim.warmup", "0"}});
+    EXPECT_EQ(run.counter("acks_sent"), 10 * 64 / k) << k;
+    EXPECT_EQ(run.counter("local_ack_timeout_err"), 0U);
+  }
+}
+
+TEST(CaseTO, TO15_NoStallWhenTheWindowHoldsThem) {
+  const auto run = [](const std::string& window) {
+    return run_well({{"transport.protocol", "rocev2"},
+                     {"transport.ack_every", "16"},
+                     {"transport.window", window},
+                     {"workload.pattern", "bandwidth"},
+                     {"workload.msg_size", "1MiB"},
+                     {"workload.iterations", "20"}});
+  };
+  for (const char* window : {"16", "64"}) {
+    EXPECT_EQ(run(window).counter("local_ack_timeout_err"), 0U) << window;
+  }
+  // A smaller one asks when it closes, so that it does not stall either.
+  EXPECT_EQ(run("8").counter("local_ack_timeout_err"), 0U);
+}
+
+}  // namespace
+}  // namespace rnic::testbench
