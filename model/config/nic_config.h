@@ -18,6 +18,10 @@ struct CacheConfig {
   Replacement replacement;
 };
 
+/// What becomes of a UC or UD message longer than its RECV: nothing happens, or the RECV completes
+/// with a length error.
+enum class LongMessage { kDrop, kComplete };
+
 /// A pipelined unit: a request takes `latency` cycles, a new one starts every `interval` cycles.
 struct StageConfig {
   std::uint32_t latency;
@@ -46,6 +50,7 @@ struct NicConfig {
   StageConfig responder;
   StageConfig atomic;  ///< issue of atomic operations
   StageConfig completion;
+  LongMessage long_message;
   std::uint32_t atomic_buckets;  ///< locks that atomic operations hash to
   std::uint32_t tx_slots;        ///< packets between scheduler and wire
   std::uint64_t rx_buffer;       ///< bytes, for each VL or priority

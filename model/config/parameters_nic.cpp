@@ -164,6 +164,14 @@ void add_atomics(ParameterTable& table) {
           "addresses that are equal modulo this wait for each other");
 }
 
+void add_unacknowledged(ParameterTable& table) {
+  table
+      .choice<LongMessage>("nic.long_message", RNIC_CHOICE(nic.long_message), "drop",
+                           {{"drop", LongMessage::kDrop}, {"complete", LongMessage::kComplete}})
+      .spec("IBTA vol. 1, 9.8.3: silently dropped; some adapters complete the RECV with an error")
+      .means("UC and UD: fate of a message longer than its RECV (complete: local_length_error)");
+}
+
 }  // namespace
 
 void add_nic_parameters(ParameterTable& table) {
@@ -184,6 +192,7 @@ void add_nic_parameters(ParameterTable& table) {
       .means("receive buffer of each virtual lane or priority");
   add_stages(table);
   add_atomics(table);
+  add_unacknowledged(table);
 }
 
 }  // namespace rnic::config

@@ -16,9 +16,10 @@ void add_protocol(ParameterTable& table) {
       .assumed("free choice of the user")
       .means("what the wire speaks");
   table
-      .choice<TransportType>("transport.type", RNIC_CHOICE(transport.type), "rc",
-                             {{"rc", TransportType::kRc}})
-      .assumed("the transport that all four protocols have")
+      .choice<TransportType>(
+          "transport.type", RNIC_CHOICE(transport.type), "rc",
+          {{"rc", TransportType::kRc}, {"uc", TransportType::kUc}, {"ud", TransportType::kUd}})
+      .assumed("the service that all four protocols have; uc and ud: ib, rocev1, rocev2")
       .means("transport service of the QPs");
   table.count("transport.mtu", RNIC_FIELD(transport.mtu), "auto")
       .range(256, 9216)

@@ -84,6 +84,31 @@ void check_transport(const Config& config) {
   }
 }
 
+/// The operations of the unacknowledged services (IBTA vol 1, table 75).
+void check_service(const Config& config) {
+  const TransportType type = config.transport.type;
+  if (type == TransportType::kRc) return;
+  const std::string service =
+      std::string("transport.type=") + (type == TransportType::kUc ? "uc" : "ud");
+  if (config.transport.protocol == Protocol::kIwarp) {
+    throw ConfigError(service + " does not exist with transport.protocol=iwarp (valid: rc)");
+  }
+  const WorkloadConfig& workload = config.workload;
+  if (returns_data(workload.op)) {
+    throw ConfigError(service + " has no READ and no atomics (valid workload.op: " +
+                      (type == TransportType::kUc ? "write|write_imm|" : "") + "send|send_imm)");
+  }
+  if (type == TransportType::kUc) return;
+  if (!is_send(workload.op)) {
+    throw ConfigError(service + " has no WRITE (valid workload.op: send|send_imm)");
+  }
+  if (workload.msg_size > config.transport.mtu) {
+    throw ConfigError(equals("workload.msg_size", workload.msg_size) +
+                      " does not fit one datagram of " +
+                      equals("transport.mtu", config.transport.mtu) + " (" + service + ")");
+  }
+}
+
 void check_network(const Config& config) {
   const Protocol protocol = config.transport.protocol;
   const FlowControl flow_control = config.link.flow_control;
@@ -198,12 +223,10 @@ void check_workload(const Config& config) {
         "workload.msg_size=0 leaves workload.op=write with workload.pattern=latency no byte that "
         "the peer could poll (valid: 1 B or more)");
   }
-  const bool immediate = workload.op == Op::kWriteImm || workload.op == Op::kSendImm;
-  if (immediate && config.transport.protocol == Protocol::kIwarp) {
-    throw ConfigError(std::string("workload.op=") +
-                      (workload.op == Op::kWriteImm ? "write_imm" : "send_imm") +
-                      " does not exist with transport.protocol=iwarp (RFC 5040 has no immediate "
-                      "data; valid: write|read|send)");
+  if (workload.op == Op::kSendImm && config.transport.protocol == Protocol::kIwarp) {
+    throw ConfigError(
+        "workload.op=send_imm does not exist with transport.protocol=iwarp (RFC 7306 has immediate "
+        "data behind a WRITE only; valid: write|write_imm|read|send|atomic_cas|atomic_fadd)");
   }
 }
 
@@ -246,6 +269,7 @@ std::string automatic_text(std::string_view key, const Config& config) {
 
 void validate(const Config& config) {
   check_transport(config);
+  check_service(config);
   check_network(config);
   check_nic(config);
   check_workload(config);

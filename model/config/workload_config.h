@@ -30,6 +30,7 @@ constexpr bool returns_data(Op op) {
   return op == Op::kRead || op == Op::kAtomicCas || op == Op::kAtomicFadd;
 }
 constexpr bool is_atomic(Op op) { return op == Op::kAtomicCas || op == Op::kAtomicFadd; }
+constexpr bool is_send(Op op) { return op == Op::kSend || op == Op::kSendImm; }
 /// Takes a RECV of the peer.
 constexpr bool takes_recv(Op op) {
   return op == Op::kSend || op == Op::kSendImm || op == Op::kWriteImm;

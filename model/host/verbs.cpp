@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/verbs.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "config/config.h"
 #include "host/verbs_internal.h"
@@ -34,10 +36,29 @@ Context::Context(const sc_core::sc_module_name& name, const config::Config& conf
       store_buffer_("store_buffer", mmio),
       handlers_("interrupt_handlers", this, &Context::handle_interrupt),
       fault_handlers_(config.memory.odp_handlers),
-      page_jobs_("page_jobs", this, &Context::pages_ready) {
+      page_jobs_("page_jobs", this, &Context::pages_ready),
+      post_rules_{config.transport.protocol == config::Protocol::kIwarp, config.transport.mtu} {
   mailbox_address_ = allocate_ring(sizeof(protocol::CommandMailbox));
   create_event_rings();
   memory_.watch(mailbox_address_ + protocol::kCommandStatusOffset, 1, &mailbox_written_);
+}
+
+AddressHandle* Context::create_ah(Core& core, std::uint32_t pd, const protocol::AddressVector& av) {
+  if (pd == 0 || pd > pd_users_.size()) return nullptr;
+  core.spend(cpu_.post_cost);  // user space builds it, as mlx5's driver does
+  use_pd(pd);
+  address_handles_.push_back(std::make_unique<AddressHandle>(AddressHandle{pd, av}));
+  return address_handles_.back().get();
+}
+
+Status Context::destroy_ah(Core& core, AddressHandle* ah) {
+  const auto found = std::find_if(address_handles_.begin(), address_handles_.end(),
+                                  [ah](const auto& kept) { return kept.get() == ah; });
+  if (found == address_handles_.end()) return Status::kEinval;
+  core.spend(cpu_.post_cost);
+  leave_pd(ah->pd);
+  address_handles_.erase(found);
+  return Status::kOk;
 }
 
 std::uint32_t Context::alloc_pd() {

@@ -119,6 +119,12 @@ struct DriverStats {
   std::uint64_t pages_on_demand = 0;  ///< mapped for faults and by advise_mr
 };
 
+/// What a device and its wire allow a work request to ask.
+struct PostRules {
+  bool iwarp = false;
+  std::uint32_t port_mtu = 4096;  ///< bytes of a datagram at most
+};
+
 /// An opened device: the user-space driver and the kernel's registration path. Every call spends
 /// its caller's CPU time on the `Core` it is given and must come from an SC_THREAD. Results are
 /// errno-like as in libibverbs.
@@ -126,6 +132,13 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
  public:
   Context(const sc_core::sc_module_name& name, const config::Config& config, PhysicalMemory& memory,
           AddressSpace& space, ContextMemory& context_memory, MmioPort& mmio);
+
+  /// Why the latest post_send() was refused, one line; empty when it was not.
+  const char* refusal() const { return refusal_; }
+
+  /// Null (EINVAL): no such protection domain.
+  AddressHandle* create_ah(Core& core, std::uint32_t pd, const protocol::AddressVector& av);
+  Status destroy_ah(Core& core, AddressHandle* ah);
 
   std::uint32_t alloc_pd();
   /// EBUSY: something still belongs to it. EINVAL: no such domain.
@@ -233,7 +246,7 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
   QueuePair* find_qp(std::uint32_t qpn);
 
  private:
-  Status check_send(const QueuePair& qp, const SendWr& wr) const;
+  Status check_send(const QueuePair& qp, const SendWr& wr);
   static Status check_key_operation(const QueuePair& qp, const SendWr& wr);
   void fill_key_operation(const SendWr& wr);
   Status fill_wqe(const SendWr& wr, const QueuePair& qp);
@@ -315,6 +328,9 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
   PollSpot mailbox_written_;
   bool mailbox_taken_ = false;
   sc_core::sc_event mailbox_free_;
+  PostRules post_rules_;
+  const char* refusal_ = "";
+  std::vector<std::unique_ptr<AddressHandle>> address_handles_;
   protocol::SendWqe scratch_;
   std::vector<std::uint8_t> scratch_bytes_;
   DriverStats stats_;

@@ -198,6 +198,7 @@ void Context::to_wc(const protocol::Cqe& cqe, Wc& wc) {
                                                 : protocol::WcOpcode::kRecv;
     wc.src_qp = cqe.src_qp;
     wc.imm_data = cqe.imm;
+    if (cqe.grh) wc.wc_flags |= Wc::kGrh;
     if (cqe.kind == Kind::kRespWriteImm || cqe.kind == Kind::kRespSendImm) {
       wc.wc_flags |= Wc::kWithImm;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "host/post_check.h"
 #include "host/verbs.h"
 #include "host/verbs_internal.h"
 #include "protocol/doorbell.h"
@@ -48,24 +49,14 @@ bool is_key_operation(WrOpcode opcode) {
 
 }  // namespace
 
-Status Context::check_send(const QueuePair& qp, const SendWr& wr) const {
-  if (qp.state != protocol::QpState::kRts && qp.state != protocol::QpState::kSqd &&
-      qp.state != protocol::QpState::kSqe && qp.state != protocol::QpState::kError) {
-    return Status::kEinval;
+Status Context::check_send(const QueuePair& qp, const SendWr& wr) {
+  if (is_key_operation(wr.opcode) && accepts_work(qp.state)) {
+    refusal_ = "";
+    return check_key_operation(qp, wr);
   }
-  if (is_key_operation(wr.opcode)) return check_key_operation(qp, wr);
-  if (wr.num_sge > qp.cap.max_send_sge) return Status::kEinval;
-  if (qp.sends.size() >= qp.cap.max_send_wr) return Status::kEnomem;
-  if ((wr.flags & SendFlags::kInline) != 0) {
-    if (wr.opcode == WrOpcode::kRdmaRead || wr.opcode == WrOpcode::kAtomicCmpAndSwp ||
-        wr.opcode == WrOpcode::kAtomicFetchAndAdd) {
-      return Status::kEinval;
-    }
-    std::uint64_t bytes = 0;
-    for (std::uint32_t i = 0; i < wr.num_sge; ++i) bytes += wr.sg_list[i].length;
-    if (bytes > qp.cap.max_inline_data) return Status::kEinval;
-  }
-  return Status::kOk;
+  const PostVerdict verdict = judge_send(post_rules_, qp, wr);
+  refusal_ = verdict.reason;
+  return verdict.status;
 }
 
 Status Context::check_key_operation(const QueuePair& qp, const SendWr& wr) {
@@ -133,6 +124,8 @@ Status Context::fill_wqe(const SendWr& wr, const QueuePair& qp) {
   wqe.solicited = (wr.flags & SendFlags::kSolicited) != 0;
   wqe.inline_data = (wr.flags & SendFlags::kInline) != 0;
   wqe.imm_or_rkey = wr.imm_data;
+  wqe.is_datagram = qp.cap.qp_type == protocol::QpType::kUd;
+  if (wqe.is_datagram) wqe.datagram = {wr.ah->av, wr.remote_qpn, wr.remote_qkey};
   wqe.remote_address = wr.remote_addr;
   wqe.rkey = wr.rkey;
   wqe.swap_or_add = wr.opcode == WrOpcode::kAtomicCmpAndSwp ? wr.swap : wr.compare_add;

@@ -16,7 +16,8 @@ using protocol::WqeOpcode;
 QueuePair* Context::create_qp(Core& core, std::uint32_t pd, CompletionQueue& send_cq,
                               CompletionQueue& recv_cq, const QpInitAttr& attr) {
   if (attr.max_inline_data > nic_.max_inline || attr.max_send_sge > nic_.max_sge ||
-      attr.max_recv_sge > nic_.max_sge || attr.max_send_wr == 0) {
+      attr.max_recv_sge > nic_.max_sge || attr.max_send_wr == 0 ||
+      (post_rules_.iwarp && attr.qp_type != protocol::QpType::kRc)) {
     return nullptr;
   }
   auto created = std::make_unique<QueuePair>();
@@ -27,6 +28,7 @@ QueuePair* Context::create_qp(Core& core, std::uint32_t pd, CompletionQueue& sen
   qp->recv_cq = &recv_cq;
   qp->cap = attr;
   scratch_ = protocol::SendWqe{};
+  scratch_.is_datagram = attr.qp_type == protocol::QpType::kUd;
   scratch_.opcode = WqeOpcode::kAtomicCas;  // the largest header
   scratch_.sge_count = attr.max_send_sge;
   std::uint32_t blocks = protocol::wqe_blocks(scratch_);
@@ -84,6 +86,7 @@ Status Context::modify_qp(Core& core, QueuePair& qp, const QpAttr& attr, std::ui
   m.mask = mask;
   m.state = attr.qp_state;
   m.access = attr.access_flags;
+  m.qkey = attr.qkey;
   m.dest_qpn = attr.dest_qp_num;
   m.path_mtu = attr.path_mtu;
   m.rq_psn = attr.rq_psn;

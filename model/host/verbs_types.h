@@ -73,6 +73,12 @@ struct RegMr {
 /// The same entry under another variant byte (ibv_inc_rkey).
 constexpr std::uint32_t next_key(std::uint32_t key) { return (key & ~0xFFU) | ((key + 1) & 0xFFU); }
 
+/// ibv_ah: where datagrams of a protection domain may go.
+struct AddressHandle {
+  std::uint32_t pd = 0;
+  protocol::AddressVector av;
+};
+
 struct SendWr {
   std::uint64_t wr_id = 0;
   WrOpcode opcode = WrOpcode::kSend;
@@ -87,6 +93,9 @@ struct SendWr {
   std::uint32_t invalidate_key = 0;      ///< kLocalInv
   MwBind bind;                           ///< kBindMw
   RegMr reg;                             ///< kRegMr
+  const AddressHandle* ah = nullptr;  ///< UD
+  std::uint32_t remote_qpn = 0;
+  std::uint32_t remote_qkey = 0;         ///< bit 31 set: the sending queue pair's own is used
   stats::MessageTrace* trace = nullptr;  ///< instrumentation, not part of the API's model
 };
 
@@ -98,6 +107,7 @@ struct RecvWr {
 
 /// ibv_wc.
 struct Wc {
+  static constexpr std::uint32_t kGrh = 1;  ///< the buffer starts with a network header
   static constexpr std::uint32_t kWithImm = 2;
 
   std::uint64_t wr_id = 0;
@@ -159,6 +169,7 @@ struct QpInitAttr {
 struct QpAttr {
   protocol::QpState qp_state = protocol::QpState::kReset;
   std::uint32_t access_flags = 0;
+  std::uint32_t qkey = 0;
   std::uint32_t dest_qp_num = 0;
   std::uint32_t path_mtu = 1024;  ///< bytes
   std::uint32_t rq_psn = 0;

@@ -180,6 +180,7 @@ CommandStatus CommandUnit::modify_qp(const protocol::ModifyQpCommand& modify, Ti
 void CommandUnit::apply(QpContext& qp, const protocol::ModifyQpCommand& modify) {
   const auto has = [&modify](std::uint32_t bit) { return (modify.mask & bit) != 0; };
   if (has(QpAttrMask::kAccessFlags)) qp.access = modify.access;
+  if (has(QpAttrMask::kQkey)) qp.qkey = modify.qkey;
   if (has(QpAttrMask::kDestQpn)) qp.dest_qpn = modify.dest_qpn;
   if (has(QpAttrMask::kPathMtu)) qp.mtu = modify.path_mtu;
   if (has(QpAttrMask::kRqPsn)) qp.expected_psn = modify.rq_psn;

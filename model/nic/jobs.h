@@ -37,14 +37,15 @@ struct RxJob : public Waiter {
   class Responder* responder = nullptr;  ///< who is to be resumed, when not the pipeline
   std::uint32_t piece_count = 0;
   std::uint32_t piece = 0;
-  std::uint32_t placed = 0;  ///< payload bytes for which writes were issued
+  std::uint32_t header_bytes = 0;  ///< datagram: network header in front of the payload
+  std::uint32_t placed = 0;        ///< payload bytes for which writes were issued
   std::uint32_t writes_pending = 0;
   bool finished = false;    ///< all writes issued
   bool recv_taken = false;  ///< holds the QP's front RECV
   bool in_port_buffer = false;  ///< occupies the port's receive buffer
   Time left_device{0};      ///< last payload byte on the way to memory
   Time arrived{0};
-  std::array<protocol::Sge, protocol::kMaxSge> pieces;
+  transport::PieceList pieces;
   std::array<std::uint8_t, 8> atomic_bytes{};  ///< answer of an atomic, as memory holds it
 
   void resume(Time now) override;

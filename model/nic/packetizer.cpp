@@ -29,8 +29,17 @@ void Packetizer::packetize(TxJob* job, Time t) {
   transport_.build(qp, job->plan, frame);
   if (frame.trace != nullptr) frame.trace->mark(stats::Stage::kPacketize, done);
   if (frame.frame_class == protocol::FrameClass::kData) ++data_packets_;
+  const bool ends_work = job->plan.ends_work;
+  const std::uint64_t number = job->plan.entry_number;
   jobs_.give(job);
+  // What nobody acknowledges ends its journey to the completion here.
+  if (ends_work && frame.trace != nullptr && frame.trace->ends_at_requester())
+    frame.trace = nullptr;
   port->send(&frame, done);
+  if (ends_work) {
+    if (transport::SendEntry* entry = qp.entry(number)) entry->finished = true;
+    completion->retire(qp, done);
+  }
   if (qp.failed && !transport_.response_owed(qp)) completion->fail(qp, done);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nic/responder.h"
 
+#include <algorithm>
+
 #include "base/sc_time.h"
 #include "protocol/atomic.h"
 #include "protocol/mpt.h"
@@ -15,6 +17,8 @@ bool is_response(const transport::RxPlan& plan) {
   using Action = transport::RxPlan::Action;
   return plan.action == Action::kReadResponse || plan.action == Action::kAtomicResponse;
 }
+
+bool qp_is_datagram(const RxJob& job) { return job.qp->type == protocol::QpType::kUd; }
 
 /// Access right of a region that a request needs.
 protocol::AccessFlags right_of(const transport::RxPlan& plan) {
@@ -42,6 +46,7 @@ Responder::Responder(const sc_core::sc_module_name& name, const config::NicConfi
     : sc_module(name),
       transport_(transport),
       move_bytes_(move_bytes),
+      drops_long_messages_(config.long_message == config::LongMessage::kDrop),
       stage_(this->name(), config.responder, Clock(config.clock_hz)) {
   responder.bind(*this);
   atomic_client.bind(*this);
@@ -63,7 +68,7 @@ bool Responder::access_granted(const RxJob& job) {
 void Responder::execute(RxJob* job, Time t) {
   t = stage_.pass(t);
   job->responder = this;
-  job->piece = job->piece_count = job->placed = 0;
+  job->piece = job->piece_count = job->placed = job->header_bytes = 0;
   job->writes_pending = 0;
   job->finished = false;
   job->recv_taken = false;
@@ -124,12 +129,34 @@ void Responder::place_in_recv(RxJob* job, Time t) {
   const protocol::RecvWqe& recv = job->qp->recv();
   const RxPlan& plan = job->plan;
   if (std::uint64_t{plan.message_offset} + plan.length > recv.length) {
+    if (job->qp->type != protocol::QpType::kRc && drops_long_messages_) {
+      refuse(job, Refusal::kInvalidRequest, t);
+      return;
+    }
     fail_recv(job, WcStatus::kLocalLengthError, Refusal::kInvalidRequest, t);
     return;
   }
-  job->piece_count = transport::slice_sges(recv.sge.data(), recv.sge_count, plan.message_offset,
-                                           plan.length, job->pieces);
+  if (qp_is_datagram(*job)) {
+    slice_datagram(job, recv);
+  } else {
+    job->piece_count = transport::slice_sges(recv.sge.data(), recv.sge_count, plan.message_offset,
+                                             plan.length, job->pieces);
+  }
   next_piece(job, t);
+}
+
+/// The network header, where there is one, at the end of its place, and the data behind it.
+void Responder::slice_datagram(RxJob* job, const protocol::RecvWqe& recv) {
+  const transport::NetworkHeader header = transport_.network_header(*job->frame);
+  job->header_bytes = header.length;
+  job->piece_count = transport::slice_sges(recv.sge.data(), recv.sge_count,
+                                           transport::kNetworkHeaderArea - header.length,
+                                           header.length, job->pieces);
+  transport::PieceList data;
+  const std::uint32_t count = transport::slice_sges(
+      recv.sge.data(), recv.sge_count, job->plan.message_offset, job->plan.length, data);
+  std::copy_n(data.begin(), count, job->pieces.begin() + job->piece_count);
+  job->piece_count += count;
 }
 
 /// The work it belongs to is gone: it failed meanwhile.
@@ -249,18 +276,24 @@ void Responder::translated(Translation& request, Time t) {
   }
 }
 
+/// Where the bytes come from that go to memory next; null when they are left out.
+const std::uint8_t* Responder::source_of(const RxJob& job) const {
+  if (job.plan.action == Action::kAtomicResponse) return job.atomic_bytes.data();
+  if (job.placed < job.header_bytes) {
+    return transport_.network_header(*job.frame).bytes + job.placed;
+  }
+  const bool kept = move_bytes_ && job.frame->has_payload_data;
+  return kept ? job.frame->payload.data() + (job.placed - job.header_bytes) : nullptr;
+}
+
 void Responder::write_segments(RxJob* job, Time t) {
-  const std::uint8_t* bytes = job->plan.action == Action::kAtomicResponse ? job->atomic_bytes.data()
-                              : move_bytes_ && job->frame->has_payload_data
-                                  ? job->frame->payload.data()
-                                  : nullptr;
   const Translation& where = job->translation;
   for (std::uint32_t i = 0; i < where.segment_count; ++i) {
     const BusSegment& segment = where.segments[i];
     ++job->writes_pending;
-    job->left_device = dma->dma_write(
-        t, segment.address, segment.bytes, bytes != nullptr ? bytes + job->placed : nullptr,
-        tlm_ext::Purpose::kPayload, this, reinterpret_cast<std::uint64_t>(job));
+    job->left_device =
+        dma->dma_write(t, segment.address, segment.bytes, source_of(*job),
+                       tlm_ext::Purpose::kPayload, this, reinterpret_cast<std::uint64_t>(job));
     job->placed += segment.bytes;
   }
 }
@@ -292,9 +325,10 @@ void Responder::atomic_done(QpContext& qp, const RxPlan& plan, stats::MessageTra
 void Responder::placed(RxJob* job, Time t) {
   QpContext& qp = *job->qp;
   const RxPlan& plan = job->plan;
-  if (instruments_ != nullptr && job->placed > 0) {
+  const std::uint32_t data = job->placed - job->header_bytes;
+  if (instruments_ != nullptr && data > 0) {
     stats::DeliveryMeter* meter = instruments_->meter_of(qp.qpn);
-    if (meter != nullptr) meter->deliver(job->placed, t);
+    if (meter != nullptr) meter->deliver(data, t);
   }
   if (is_response(plan)) {
     if (transport::SendEntry* entry = qp.entry(plan.entry_number); entry != nullptr && plan.last) {
@@ -316,7 +350,8 @@ void Responder::complete_recv(RxJob* job, Time t) {
   cqe.kind = plan.action == Action::kWrite ? Kind::kRespWriteImm
                                            : (plan.has_imm ? Kind::kRespSendImm : Kind::kRespSend);
   cqe.qpn = qp.qpn;
-  cqe.src_qp = qp.dest_qpn;
+  cqe.src_qp = plan.source_qpn != 0 ? plan.source_qpn : qp.dest_qpn;
+  cqe.grh = job->header_bytes > 0;
   cqe.imm = plan.imm;
   cqe.solicited = plan.solicited;
   cqe.wqe_counter = qp.recv().index;
@@ -338,7 +373,10 @@ void Responder::refuse(RxJob* job, Refusal why, Time t) {
     finish(job, t);  // errors in duplicates are ignored
     return;
   }
-  transport_.refuse(*job->qp, job->plan, why, t);
+  QpContext& qp = *job->qp;
+  transport_.refuse(qp, job->plan, why, t);
+  // No answer to wait for where nothing is acknowledged.
+  if (qp.failed && qp.type != protocol::QpType::kRc) completion->fail(qp, t);
   finish(job, t);
 }
 

@@ -51,6 +51,8 @@ class Responder : public sc_core::sc_module,
   void begin(RxJob* job, Time t);
   void need_recv(RxJob* job, Time t, bool again);
   void place_in_recv(RxJob* job, Time t);
+  void slice_datagram(RxJob* job, const protocol::RecvWqe& recv);
+  const std::uint8_t* source_of(const RxJob& job) const;
   void abandon(RxJob* job, Time t);
   void place_response(RxJob* job, Time t);
   void start_atomic(RxJob* job, Time t);
@@ -66,6 +68,7 @@ class Responder : public sc_core::sc_module,
 
   transport::Transport& transport_;
   bool move_bytes_;
+  bool drops_long_messages_;  ///< of UC and UD
   PipelineStage stage_;
   stats::Instruments* instruments_ = nullptr;
 };

@@ -192,6 +192,13 @@ void SqScheduler::serve_request(QpContext& qp, Time t) {
   jobs_.give(job);
   if (status == transport::PlanStatus::kNoWqe) wqes->fetch(qp, t);
   if (status == transport::PlanStatus::kDelayed) timer->update(qp);
+  if (status == transport::PlanStatus::kBlocked) retire_failed(qp, t);
+}
+
+/// Work that was refused before it was sent completes once all before it has.
+void SqScheduler::retire_failed(QpContext& qp, Time t) {
+  const transport::SendEntry* entry = qp.entry(qp.tx_number);
+  if (entry != nullptr && entry->finished && qp.tx_number == qp.sq_base) completion->retire(qp, t);
 }
 
 void SqScheduler::mark_pick(QpContext& qp, const transport::TxPlan& plan) const {

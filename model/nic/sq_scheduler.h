@@ -51,6 +51,7 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
   bool key_operation(QpContext& qp, Time t);
   void serve_request(QpContext& qp, Time t);
   void start(QpContext& qp, TxJob* job, Time t);
+  void retire_failed(QpContext& qp, Time t);
   void mark_pick(QpContext& qp, const transport::TxPlan& plan) const;
   void enqueue(QpContext& qp, bool response);
   void wake(int&);

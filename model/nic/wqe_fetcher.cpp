@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/sc_time.h"
+#include "transport/work_check.h"
 
 namespace rnic::nic {
 
@@ -95,9 +96,13 @@ std::uint32_t WqeFetcher::decode(QpContext& qp, const std::uint8_t* bytes, std::
     entry.issued = entry.finished = entry.placing = false;
     entry.status = protocol::WcStatus::kSuccess;
     entry.responded = 0;
-    if (!protocol::decode_wqe(at, std::size_t{size} * kWqeBlockBytes, entry.wqe)) {
+    if (!protocol::decode_wqe(at, std::size_t{size} * kWqeBlockBytes, entry.wqe, qp.type)) {
       entry.wqe.blocks = static_cast<std::uint8_t>(size);
       entry.status = protocol::WcStatus::kLocalQpOperationError;
+      entry.finished = true;
+    } else if (const auto status = transport::check_work(qp, entry.wqe);
+               status != protocol::WcStatus::kSuccess) {
+      entry.status = status;
       entry.finished = true;
     }
     const auto index = static_cast<std::uint16_t>(qp.sq_fetched + used);

@@ -101,6 +101,7 @@ struct ModifyQpCommand {
   std::uint32_t mask;  ///< QpAttrMask bits
   QpState state;
   std::uint32_t access;  ///< remote access flags of the QP
+  std::uint32_t qkey;
   std::uint32_t dest_qpn;
   std::uint32_t path_mtu;  ///< bytes
   std::uint32_t rq_psn;

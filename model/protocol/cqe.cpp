@@ -23,6 +23,8 @@ constexpr Syndrome kSyndromes[] = {
     {WcStatus::kRemoteAbortedError, 0x22},
 };
 
+constexpr std::uint32_t kGrhBit = 1U << 28;
+
 std::uint8_t syndrome_of(WcStatus status) {
   for (const auto& s : kSyndromes) {
     if (s.status == status) return s.code;
@@ -41,7 +43,7 @@ WcStatus status_of(std::uint8_t syndrome) {
 
 void encode_cqe(const Cqe& cqe, std::uint8_t* out) {
   std::memset(out, 0, kCqeBytes);
-  store_be32(out + 24, cqe.src_qp & 0xFF'FFFF);
+  store_be32(out + 24, (cqe.grh ? kGrhBit : 0U) | (cqe.src_qp & 0xFF'FFFF));
   store_be32(out + 36, cqe.imm);
   store_be32(out + 44, cqe.byte_count);
   if (cqe.is_error()) out[55] = syndrome_of(cqe.status);
@@ -53,6 +55,7 @@ void encode_cqe(const Cqe& cqe, std::uint8_t* out) {
 
 Cqe decode_cqe(const std::uint8_t* in) {
   Cqe cqe;
+  cqe.grh = (load_be32(in + 24) & kGrhBit) != 0;
   cqe.src_qp = load_be32(in + 24) & 0xFF'FFFF;
   cqe.imm = load_be32(in + 36);
   cqe.byte_count = load_be32(in + 44);

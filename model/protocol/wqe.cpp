@@ -18,9 +18,11 @@ bool has_remote_segment(const SendWqe& wqe) {
   return wqe.is_write() || wqe.is_read() || wqe.is_atomic() || wqe.is_key_update();
 }
 
+constexpr std::uint32_t kDatagramSegments = 3;
+
 std::uint32_t header_segments(const SendWqe& wqe) {
-  return 1U + (has_remote_segment(wqe) ? 1U : 0U) + (wqe.is_atomic() ? 1U : 0U) +
-         (wqe.is_key_update() ? 2U : 0U);
+  return 1U + (wqe.is_datagram ? kDatagramSegments : 0U) + (has_remote_segment(wqe) ? 1U : 0U) +
+         (wqe.is_atomic() ? 1U : 0U) + (wqe.is_key_update() ? 2U : 0U);
 }
 
 std::uint32_t wqe_segments(const SendWqe& wqe) {
@@ -35,6 +37,40 @@ void store_sge(std::uint8_t* p, const Sge& sge) {
   store_be32(p, sge.length);
   store_be32(p + 4, sge.lkey);
   store_be64(p + 8, sge.address);
+}
+
+void store_datagram(std::uint8_t* p, const Datagram& datagram) {
+  const AddressVector& av = datagram.av;
+  store_be32(p, datagram.qkey);
+  store_be16(p + 4, av.udp_source_port);
+  store_be16(p + 6, av.vlan_id);
+  store_be32(p + 8, datagram.destination_qpn);
+  p[12] = av.service_level;
+  p[13] = av.lane;
+  store_be16(p + 14, av.destination_lid);
+  store_be32(p + 16, av.destination_ipv4);
+  std::copy(av.destination_mac.begin(), av.destination_mac.end(), p + 20);
+  p[26] = av.traffic_class;
+  p[27] = av.hop_limit;
+  store_be32(p + 28, av.flow_label);
+  std::copy(av.destination_gid.begin(), av.destination_gid.end(), p + 32);
+}
+
+void load_datagram(const std::uint8_t* p, Datagram& datagram) {
+  AddressVector& av = datagram.av;
+  datagram.qkey = load_be32(p);
+  av.udp_source_port = load_be16(p + 4);
+  av.vlan_id = load_be16(p + 6);
+  datagram.destination_qpn = load_be32(p + 8);
+  av.service_level = p[12];
+  av.lane = p[13];
+  av.destination_lid = load_be16(p + 14);
+  av.destination_ipv4 = load_be32(p + 16);
+  std::copy_n(p + 20, av.destination_mac.size(), av.destination_mac.begin());
+  av.traffic_class = p[26];
+  av.hop_limit = p[27];
+  av.flow_label = load_be32(p + 28);
+  std::copy_n(p + 32, av.destination_gid.size(), av.destination_gid.begin());
 }
 
 Sge load_sge(const std::uint8_t* p) {
@@ -76,6 +112,10 @@ void encode_wqe(const SendWqe& wqe, std::uint32_t qpn, std::uint8_t* out) {
                                       (wqe.solicited ? kSolicitedBit : 0));
   store_be32(out + 12, wqe.imm_or_rkey);
   std::uint8_t* p = out + kWqeSegmentBytes;
+  if (wqe.is_datagram) {
+    store_datagram(p, wqe.datagram);
+    p += kDatagramSegments * kWqeSegmentBytes;
+  }
   if (has_remote_segment(wqe)) {
     store_be64(p, wqe.remote_address);
     store_be32(p + 8, wqe.rkey);
@@ -104,7 +144,8 @@ std::uint32_t peek_wqe_blocks(const std::uint8_t* in) {
   return (segments * kWqeSegmentBytes + kWqeBlockBytes - 1) / kWqeBlockBytes;
 }
 
-bool decode_wqe(const std::uint8_t* in, std::size_t available, SendWqe& out) {
+bool decode_wqe(const std::uint8_t* in, std::size_t available, SendWqe& out, QpType type) {
+  out.is_datagram = type == QpType::kUd;
   const std::uint32_t control = load_be32(in);
   out.opcode = static_cast<WqeOpcode>(control & 0xFF);
   out.index = static_cast<std::uint16_t>(control >> 8);
@@ -119,6 +160,10 @@ bool decode_wqe(const std::uint8_t* in, std::size_t available, SendWqe& out) {
   if (header_segments(out) > segments) return false;
   const std::uint8_t* p = in + kWqeSegmentBytes;
   const std::uint8_t* const end = in + std::size_t{segments} * kWqeSegmentBytes;
+  if (out.is_datagram) {
+    load_datagram(p, out.datagram);
+    p += kDatagramSegments * kWqeSegmentBytes;
+  }
   if (has_remote_segment(out)) {
     out.remote_address = load_be64(p);
     out.rkey = load_be32(p + 8);

@@ -5,17 +5,27 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "protocol/address_vector.h"
 #include "protocol/frame.h"
+#include "protocol/qp_state.h"
 #include "protocol/work_request.h"
 
 namespace rnic::protocol {
 
 /// Send WQE layout: mlx5-style segments in 64 B basic blocks (rdma-core providers/mlx5): control
-/// 16 B, remote address 16 B (one-sided), atomic 16 B, then data segments of 16 B or inline data.
+/// 16 B, datagram 48 B (UD), remote address 16 B (one-sided), atomic 16 B, then data segments of 16
+/// B or inline data.
 inline constexpr std::uint32_t kWqeBlockBytes = 64;
 inline constexpr std::uint32_t kWqeSegmentBytes = 16;
 inline constexpr std::uint32_t kMaxWqeBlocks = 16;
 inline constexpr std::uint32_t kMaxSge = 30;
+
+/// Where a datagram goes. Source addresses are not part of a WQE: they are the port's own.
+struct Datagram {
+  AddressVector av;
+  std::uint32_t destination_qpn = 0;
+  std::uint32_t qkey = 0;
+};
 
 /// One send work request, between its bytes in the ring and the transport.
 struct SendWqe {
@@ -26,6 +36,7 @@ struct SendWqe {
   bool fence = false;
   bool solicited = false;
   bool inline_data = false;
+  bool is_datagram = false;  ///< `datagram` counts
   std::uint32_t imm_or_rkey = 0;
   std::uint64_t remote_address = 0;
   std::uint32_t rkey = 0;
@@ -36,6 +47,7 @@ struct SendWqe {
   // `swap_or_add` the bus address of a list of pages.
   std::uint32_t key_access = 0;
   std::uint8_t log2_page_size = 0;
+  Datagram datagram;
   std::uint32_t length = 0;  ///< message bytes
   std::uint32_t sge_count = 0;
   std::array<Sge, kMaxSge> sge{};
@@ -66,9 +78,11 @@ std::uint32_t wqe_blocks(const SendWqe& wqe);
 /// `blocks` and `index` must be set. `inline_bytes` holds the data when inline_data.
 void encode_wqe(const SendWqe& wqe, std::uint32_t qpn, std::uint8_t* out);
 
-/// Reads the WQE at `in`, of which `available` bytes are valid. False when malformed (unknown
-/// opcode, size 0 or beyond `available`): the NIC reports a local QP operation error.
-bool decode_wqe(const std::uint8_t* in, std::size_t available, SendWqe& out);
+/// Reads the WQE at `in` of a queue pair of `type`, of which `available` bytes are valid. False
+/// when malformed (unknown opcode, size 0 or beyond `available`): the NIC reports a local QP
+/// operation error.
+bool decode_wqe(const std::uint8_t* in, std::size_t available, SendWqe& out,
+                QpType type = QpType::kRc);
 
 /// Blocks of the WQE whose first block is at `in` (from the control segment's size field).
 std::uint32_t peek_wqe_blocks(const std::uint8_t* in);

@@ -33,6 +33,8 @@ class DeliveryMeter {
     if (!started_ && bytes_ >= skip_) start(now);
   }
 
+  /// Bytes delivered in all.
+  std::uint64_t delivered() const { return bytes_; }
   bool started() const { return started_; }
   Time window_start() const { return start_; }
   Time window_end() const { return end_; }

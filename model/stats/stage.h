@@ -78,6 +78,8 @@ class MessageTrace {
     if (journey_ == Journey::kToCompletion) mark(stage, now);
   }
 
+  bool ends_at_requester() const { return journey_ == Journey::kToCompletion; }
+
   Time started() const { return started_; }
   Time last() const { return last_; }
   Time total() const { return last_ - started_; }

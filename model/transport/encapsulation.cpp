@@ -119,6 +119,12 @@ class IbEncapsulation final : public Encapsulation {
 
   std::uint8_t lane_of(const AddressVector& av) const override { return av.lane & 0x0F; }
 
+  NetworkHeader network_header(const Frame& frame) const override {
+    const auto next = static_cast<protocol::LinkNextHeader>(frame.header[1] & 3);
+    if (next != protocol::LinkNextHeader::kGrh) return {};
+    return {frame.header + protocol::Lrh::kBytes, protocol::Grh::kBytes};
+  }
+
   ParsedOuter parse_outer(const std::uint8_t* header, std::size_t bytes) const override {
     ParsedOuter outer;
     if (bytes < protocol::Lrh::kBytes) return outer;

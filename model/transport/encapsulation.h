@@ -57,6 +57,14 @@ struct EncapsulationOptions {
   bool mpa_crc = true;  ///< iWARP: the CRC field is computed and checked
 };
 
+/// A datagram's receive buffer starts with a place for the GRH (IBTA vol 1, 11.4.1.2). An IPv4
+/// header lies at its end (annex A17, RoCEv2); without a header it is left as it was.
+inline constexpr std::uint32_t kNetworkHeaderArea = 40;
+struct NetworkHeader {
+  const std::uint8_t* bytes = nullptr;
+  std::uint32_t length = 0;
+};
+
 /// Everything around the transport headers: what differs between InfiniBand, RoCEv1, RoCEv2 and
 /// iWARP before the BTH (or TCP header) and behind the payload. Stateless and kernel-free.
 ///
@@ -86,6 +94,8 @@ class Encapsulation {
   virtual ParsedOuter parse_outer(const std::uint8_t* header, std::size_t bytes) const = 0;
   /// As parse_outer(), and the length fields must agree with the frame.
   ParsedOuter parse(const protocol::Frame& frame) const;
+  /// The header of `frame` that a datagram's receiver gets to see.
+  virtual NetworkHeader network_header(const protocol::Frame& /*frame*/) const { return {}; }
   /// The frame is for the port of `identity`.
   virtual bool addressed_to(const ParsedOuter& outer, const PortIdentity& identity) const = 0;
 

@@ -124,6 +124,10 @@ ParsedOuter RoceV1Encapsulation::parse_outer(const std::uint8_t* header, std::si
   return outer;
 }
 
+NetworkHeader RoceV1Encapsulation::network_header(const Frame& frame) const {
+  return {frame.header + link_bytes_of(frame.header), protocol::Grh::kBytes};
+}
+
 bool RoceV1Encapsulation::addressed_to(const ParsedOuter& outer,
                                        const PortIdentity& identity) const {
   return same_mac(outer.destination.mac, identity.mac) &&
@@ -150,6 +154,12 @@ IpEncapsulation::IpEncapsulation(bool vlan, bool ipv6, std::uint8_t ip_protocol,
 std::uint8_t IpEncapsulation::lane_of(const AddressVector& av) const {
   // Untagged: the class selector of the DSCP, the usual default map.
   return vlan_tagged_ ? av.lane & 7 : static_cast<std::uint8_t>(av.traffic_class >> 5);
+}
+
+NetworkHeader IpEncapsulation::network_header(const Frame& frame) const {
+  const std::uint8_t* ip = frame.header + link_bytes_of(frame.header);
+  const bool version4 = (ip[0] >> 4) == 4;
+  return {ip, version4 ? Ipv4Header::kBytes : Ipv6Header::kBytes};
 }
 
 bool IpEncapsulation::addressed_to(const ParsedOuter& outer, const PortIdentity& identity) const {

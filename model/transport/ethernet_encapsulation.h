@@ -53,6 +53,7 @@ class RoceV1Encapsulation final : public EthernetEncapsulation {
                    std::uint8_t* out) const override;
   ParsedOuter parse_outer(const std::uint8_t* header, std::size_t bytes) const override;
   bool addressed_to(const ParsedOuter& outer, const PortIdentity& identity) const override;
+  NetworkHeader network_header(const protocol::Frame& frame) const override;
 
  private:
   std::uint32_t inner_crc(const protocol::Frame& frame) const override;
@@ -64,6 +65,7 @@ class IpEncapsulation : public EthernetEncapsulation {
  public:
   std::uint8_t lane_of(const AddressVector& av) const override;
   bool addressed_to(const ParsedOuter& outer, const PortIdentity& identity) const override;
+  NetworkHeader network_header(const protocol::Frame& frame) const override;
 
  protected:
   IpEncapsulation(bool vlan, bool ipv6, std::uint8_t ip_protocol, std::uint32_t udp_bytes);

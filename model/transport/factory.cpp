@@ -2,8 +2,8 @@
 #include "transport/factory.h"
 
 #include "config/config.h"
+#include "transport/ib_transport.h"
 #include "transport/iwarp_transport.h"
-#include "transport/rc_transport.h"
 
 namespace rnic::transport {
 
@@ -24,7 +24,7 @@ std::unique_ptr<Transport> make_transport(const config::Config& config,
   rc.timers.adaptive = config.transport.adaptive_retransmission;
   rc.timers.adaptive_start = config.transport.adaptive_start;
   rc.timers.rnr_factor = config.transport.rnr_timer_factor;
-  return std::make_unique<RcTransport>(rc, encapsulation, identity);
+  return std::make_unique<IbTransport>(rc, encapsulation, identity, config.transport.mtu);
 }
 
 }  // namespace rnic::transport

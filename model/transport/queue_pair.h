@@ -106,6 +106,9 @@ struct TransportCounters {
   std::uint64_t acks_sent = 0;
   std::uint64_t acks_received = 0;
   std::uint64_t tcp_retransmitted_segments = 0;
+  std::uint64_t out_of_buffer = 0;     ///< UC, UD: dropped for want of a RECV
+  std::uint64_t dropped_messages = 0;  ///< UC, UD: all that were dropped
+  std::uint64_t qkey_violations = 0;
 };
 
 /// Protocol state of a queue pair, both halves. Kernel-free; time comes in as arguments.
@@ -126,6 +129,7 @@ struct QueuePair {
   std::uint32_t max_rd_atomic = 1;
   std::uint32_t max_dest_rd_atomic = 1;
   protocol::AddressVector av;
+  std::uint32_t qkey = 0;  ///< datagrams: what arrives must name it
 
   // Requester. `sq` holds decoded WQEs from the oldest not completed to the newest fetched.
   Ring<SendEntry> sq;
@@ -160,6 +164,11 @@ struct QueuePair {
   std::unique_ptr<ConnectionState> connection;
 
   SendEntry* entry(std::uint64_t number) {
+    return number < sq_base || number - sq_base >= sq.size()
+               ? nullptr
+               : &sq[static_cast<std::size_t>(number - sq_base)];
+  }
+  const SendEntry* entry(std::uint64_t number) const {
     return number < sq_base || number - sq_base >= sq.size()
                ? nullptr
                : &sq[static_cast<std::size_t>(number - sq_base)];

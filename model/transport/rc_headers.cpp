@@ -16,6 +16,17 @@ namespace {
 /// Selective repeat: 8 bits reserved and the PSN that arrived, behind the AETH of a sequence NAK.
 constexpr std::uint32_t kSackBytes = 4;
 
+bool serves(protocol::BthTransport transport) {
+  return transport == protocol::BthTransport::kRc || transport == protocol::BthTransport::kUc ||
+         transport == protocol::BthTransport::kUd;
+}
+
+/// The sender's own key goes out for one whose top bit is set (IBTA vol 1, 10.2.5).
+std::uint32_t qkey_of(const QueuePair& qp, const protocol::Datagram& datagram) {
+  constexpr std::uint32_t kUseOwn = 1U << 31;
+  return (datagram.qkey & kUseOwn) != 0 ? qp.qkey : datagram.qkey;
+}
+
 /// Extension headers behind the BTH, in wire order; returns the byte behind them.
 std::uint8_t* write_extensions(const OpcodeInfo& info, const TxPlan& plan, std::uint32_t extra,
                                std::uint8_t* p) {
@@ -59,37 +70,64 @@ std::uint8_t* write_extensions(const OpcodeInfo& info, const TxPlan& plan, std::
 
 /// Header bytes that selective repeat adds to those of the standard.
 std::uint32_t RcTransport::extra_header_bytes(const OpcodeInfo& info, std::uint8_t syndrome) const {
-  if (!config_.selective_repeat) return 0;
+  if (!config_.selective_repeat || info.transport != protocol::BthTransport::kRc) return 0;
   if (info.kind == protocol::OpcodeKind::kWrite && !info.has_reth) return protocol::Reth::kBytes;
   const bool sack = info.kind == protocol::OpcodeKind::kAck &&
                     syndrome == protocol::nak_syndrome(protocol::NakCode::kPsnSequence);
   return sack ? kSackBytes : 0;
 }
 
+protocol::AddressVector RcTransport::datagram_path(const protocol::Datagram& datagram) const {
+  protocol::AddressVector av = datagram.av;
+  av.source_mac = identity_.mac;
+  av.source_ipv4 = identity_.ipv4;
+  av.source_gid = identity_.gid;
+  av.source_lid = identity_.lid;
+  return av;
+}
+
 void RcTransport::build(const QueuePair& qp, const TxPlan& plan, protocol::Frame& frame) const {
+  const protocol::OpcodeInfo& info = protocol::opcode_info(plan.opcode);
+  if (!info.has_deth) {
+    build_packet(qp, plan, qp.av, nullptr, frame);
+    return;
+  }
+  const SendEntry* entry = qp.entry(plan.entry_number);
+  const protocol::Datagram datagram = entry != nullptr ? entry->wqe.datagram : protocol::Datagram{};
+  build_packet(qp, plan, datagram_path(datagram), &datagram, frame);
+}
+
+void RcTransport::build_packet(const QueuePair& qp, const TxPlan& plan,
+                               const protocol::AddressVector& av,
+                               const protocol::Datagram* datagram, protocol::Frame& frame) const {
   const auto opcode = static_cast<BthOpcode>(plan.opcode);
   const OpcodeInfo& info = protocol::opcode_info(opcode);
   const std::uint8_t pad = protocol::pad_to_word(plan.length);
   const std::uint32_t extra = extra_header_bytes(info, plan.syndrome);
   const std::uint32_t inner = protocol::Bth::kBytes + info.extension_bytes + extra + plan.length +
                               pad + protocol::kIcrcBytes;
-  encapsulation_.write_outer(qp.av, inner, frame.header);
+  encapsulation_.write_outer(av, inner, frame.header);
   std::uint8_t* p = frame.header + encapsulation_.outer_bytes();
   protocol::Bth bth;
   bth.opcode = opcode;
   bth.solicited = plan.solicited;
   bth.pad_count = pad;
   bth.pkey = qp.av.pkey;
-  bth.dest_qpn = qp.dest_qpn;
+  bth.dest_qpn = datagram != nullptr ? datagram->destination_qpn : qp.dest_qpn;
   bth.ack_request = plan.ack_request;
   bth.psn = plan.psn;
   bth.encode(p);
-  p = write_extensions(info, plan, extra, p + protocol::Bth::kBytes);
+  p += protocol::Bth::kBytes;
+  if (datagram != nullptr) {
+    protocol::Deth{qkey_of(qp, *datagram), qp.qpn}.encode(p);
+    p += protocol::Deth::kBytes;
+  }
+  p = write_extensions(info, plan, extra, p);
   frame.header_bytes = static_cast<std::uint16_t>(p - frame.header);
   frame.payload_bytes = plan.length;
   frame.pad_bytes = pad;
   frame.trailer_bytes = static_cast<std::uint8_t>(encapsulation_.trailer_bytes());
-  frame.lane = encapsulation_.lane_of(qp.av);
+  frame.lane = encapsulation_.lane_of(av);
   frame.wire_bytes = encapsulation_.wire_bytes(frame.frame_bytes());
 }
 
@@ -100,8 +138,7 @@ std::uint32_t RcTransport::destination(const protocol::Frame& frame) {
   const auto bth = protocol::Bth::decode(frame.header + outer.inner_offset);
   const OpcodeInfo& info = protocol::opcode_info(bth.opcode);
   const std::uint32_t headers = outer.inner_offset + protocol::Bth::kBytes + info.extension_bytes;
-  if (!info.valid() || info.transport != protocol::BthTransport::kRc ||
-      frame.header_bytes < headers) {
+  if (!info.valid() || !serves(info.transport) || frame.header_bytes < headers) {
     return 0;
   }
   const std::uint8_t syndrome =
@@ -118,6 +155,10 @@ RcTransport::Incoming RcTransport::decode(const protocol::Frame& frame) const {
   in.payload_bytes = frame.payload_bytes;
   in.pad_bytes = frame.pad_bytes;
   p += protocol::Bth::kBytes;
+  if (in.info.has_deth) {
+    in.deth = protocol::Deth::decode(p);
+    p += protocol::Deth::kBytes;
+  }
   if (in.info.has_reth || extra_header_bytes(in.info, 0) == protocol::Reth::kBytes) {
     in.reth = protocol::Reth::decode(p);
     p += protocol::Reth::kBytes;

@@ -18,11 +18,6 @@ namespace {
 /// Longest message of the reliable services (IBTA vol 1, 9.7.6): 2^31 bytes.
 constexpr std::uint32_t kMaxMessageBytes = 1U << 31;
 
-/// Same partition, and at least one side a full member (bit 15).
-bool pkeys_match(std::uint16_t a, std::uint16_t b) {
-  return ((a ^ b) & 0x7FFF) == 0 && ((a | b) & 0x8000) != 0;
-}
-
 bool is_read_or_atomic(OpcodeKind kind) {
   return kind == OpcodeKind::kReadRequest || kind == OpcodeKind::kAtomic;
 }
@@ -73,6 +68,7 @@ void RcTransport::connect(QueuePair& qp) {
 void RcTransport::receive(QueuePair& qp, const protocol::Frame& frame, Time now, RxPlan& plan) {
   plan = RxPlan{};
   const Incoming in = decode(frame);
+  if (in.info.transport != protocol::BthTransport::kRc) return;
   if (!pkeys_match(in.bth.pkey, qp.av.pkey)) return;
   switch (in.info.kind) {
     case OpcodeKind::kAck:

@@ -39,7 +39,7 @@ class RcTransport : public Transport {
 
   RcTransport(const RcConfig& config, const Encapsulation& encapsulation,
               const PortIdentity& identity)
-      : config_(config), encapsulation_(encapsulation), identity_(identity) {}
+      : encapsulation_(encapsulation), config_(config), identity_(identity) {}
 
   void connect(QueuePair& qp) override;
   void start_sending(QueuePair& qp) override;
@@ -60,14 +60,28 @@ class RcTransport : public Transport {
   bool holds(const QueuePair& qp, std::uint32_t psn) const override;
   bool hold_over(const QueuePair& qp, std::uint32_t psn) const override;
 
+ protected:
+  // What the unacknowledged services share.
+  Incoming decode(const protocol::Frame& frame) const;
+  static void issue(QueuePair& qp, SendEntry& entry);
+  void plan_segment(QueuePair& qp, const SendEntry& entry, std::uint32_t offset, TxPlan& plan);
+  static bool sequence_ok(const QueuePair& qp, const Incoming& in);
+  static bool length_ok(const QueuePair& qp, const Incoming& in);
+  void fill_request(QueuePair& qp, const Incoming& in, RxPlan& plan);
+
+  const Encapsulation& encapsulation_;
+
  private:
   struct Gap;  ///< PSNs that are to be resent
+
+  protocol::AddressVector datagram_path(const protocol::Datagram& datagram) const;
+  /// `datagram`: where it goes, null for a connection.
+  void build_packet(const QueuePair& qp, const TxPlan& plan, const protocol::AddressVector& av,
+                    const protocol::Datagram* datagram, protocol::Frame& frame) const;
 
   // Requester.
   bool may_issue(const QueuePair& qp, const SendEntry& entry) const;
   bool window_open(const QueuePair& qp, std::uint32_t psn, std::uint32_t count) const;
-  static void issue(QueuePair& qp, SendEntry& entry);
-  void plan_segment(QueuePair& qp, const SendEntry& entry, std::uint32_t offset, TxPlan& plan);
   void plan_read(QueuePair& qp, const SendEntry& entry, std::uint32_t skip, std::uint32_t packets,
                  TxPlan& plan);
   void note_sent(QueuePair& qp, TxPlan& plan, std::uint32_t psn_count);
@@ -106,9 +120,6 @@ class RcTransport : public Transport {
   void handle_duplicate(QueuePair& qp, const Incoming& in, Time now, RxPlan& plan);
   void repeat_atomic(QueuePair& qp, const ResponderResource& resource, Time now);
   void push_read_response(QueuePair& qp, const RxPlan& plan, Time now, stats::MessageTrace* trace);
-  static bool sequence_ok(const QueuePair& qp, const Incoming& in);
-  static bool length_ok(const QueuePair& qp, const Incoming& in);
-  void fill_request(QueuePair& qp, const Incoming& in, RxPlan& plan);
   void push_ack(QueuePair& qp, std::uint32_t psn, Time now);
   static void push_nak(QueuePair& qp, std::uint32_t psn, std::uint8_t syndrome, Time now);
 
@@ -121,10 +132,8 @@ class RcTransport : public Transport {
   static void plan_read_response(QueuePair& qp, ResponseEntry& response, TxPlan& plan);
 
   std::uint32_t extra_header_bytes(const protocol::OpcodeInfo& info, std::uint8_t syndrome) const;
-  Incoming decode(const protocol::Frame& frame) const;
 
   RcConfig config_;
-  const Encapsulation& encapsulation_;
   const PortIdentity& identity_;
 };
 

@@ -6,7 +6,7 @@
 namespace rnic::transport {
 
 std::uint32_t slice_sges(const protocol::Sge* list, std::uint32_t list_count, std::uint32_t offset,
-                         std::uint32_t length, std::array<protocol::Sge, protocol::kMaxSge>& out) {
+                         std::uint32_t length, PieceList& out) {
   std::uint32_t count = 0;
   for (std::uint32_t i = 0; i < list_count && length > 0; ++i) {
     const protocol::Sge& sge = list[i];

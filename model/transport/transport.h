@@ -11,6 +11,9 @@
 
 namespace rnic::transport {
 
+/// Parts of a scatter/gather list; a datagram's network header may split one element more.
+using PieceList = std::array<protocol::Sge, protocol::kMaxSge + 1>;
+
 /// A packet that a queue pair may send now: decided by the transport, carried out by the NIC's
 /// transmit pipeline. Holds everything the header needs, so that the entry it came from may retire
 /// while the packet is still in the pipeline.
@@ -31,6 +34,7 @@ struct TxPlan {
   std::uint8_t syndrome = 0;  ///< AETH
   bool ack_request = false;
   bool solicited = false;
+  bool ends_work = false;  ///< nothing will acknowledge it: its work request is over
   std::uint32_t psn = 0;
   std::uint32_t msn = 0;
   std::uint32_t sack_psn = 0;  ///< selective repeat: the packet that a sequence NAK answers
@@ -54,7 +58,7 @@ struct TxPlan {
   stats::MessageTrace* trace = nullptr;
 
   std::uint32_t piece_count = 0;
-  std::array<protocol::Sge, protocol::kMaxSge> pieces;
+  PieceList pieces;
 };
 
 /// Why a queue pair has no request to send.
@@ -101,6 +105,7 @@ struct RxPlan {
   std::uint32_t sink_stag = 0;
   std::uint64_t sink_address = 0;
   std::uint64_t entry_number = 0;
+  std::uint32_t source_qpn = 0;  ///< datagram: the sender's queue pair
 };
 
 /// Reliability and framing that differ between the wires, without time of its own: it decides, the
@@ -135,6 +140,8 @@ class Transport {
 
   /// Runs an arriving frame through the connection's state machine.
   virtual void receive(QueuePair& qp, const protocol::Frame& frame, Time now, RxPlan& plan) = 0;
+  /// What the receive buffer of a datagram starts with.
+  virtual NetworkHeader network_header(const protocol::Frame& /*frame*/) const { return {}; }
   /// The NIC executed a request plan: count it, acknowledge when asked. READ requests queue their
   /// response.
   virtual void accept(QueuePair& qp, const RxPlan& plan, Time now, stats::MessageTrace* trace) = 0;
@@ -166,6 +173,6 @@ class Transport {
 
 /// Splits `length` bytes at `offset` of a scatter/gather list into `out`; returns the count.
 std::uint32_t slice_sges(const protocol::Sge* list, std::uint32_t list_count, std::uint32_t offset,
-                         std::uint32_t length, std::array<protocol::Sge, protocol::kMaxSge>& out);
+                         std::uint32_t length, PieceList& out);
 
 }  // namespace rnic::transport

@@ -6,16 +6,33 @@
 
 #include "base/error.h"
 #include "protocol/access.h"
+#include "transport/encapsulation.h"
 
 namespace rnic::testbench {
 
 using host::Status;
 using protocol::QpAttrMask;
 using protocol::QpState;
+using protocol::QpType;
 
 namespace {
 
 constexpr std::uint64_t kCacheLine = 64;
+constexpr std::uint32_t kUnacknowledgedRecvs = 512;  // perftest's --rx-depth
+constexpr std::uint32_t kQkey = 0x1111'1111;         // as perftest's
+
+protocol::QpType type_of(const config::Config& config) {
+  switch (config.transport.type) {
+    case config::TransportType::kUc:
+      return QpType::kUc;
+    case config::TransportType::kUd:
+      return QpType::kUd;
+    case config::TransportType::kRc:
+      break;
+  }
+  return QpType::kRc;
+}
+
 constexpr std::uint64_t kCycleBytes = 4096;  // perftest steps through a page of the buffer
 
 std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
@@ -34,10 +51,16 @@ Endpoint::Endpoint(host::Host& on, const config::Config& config, std::uint32_t i
 
 void Endpoint::size_buffers() {
   const config::WorkloadConfig& w = config_.workload;
-  slot_bytes = std::max(kCacheLine, round_up(w.msg_size, kCacheLine));
+  if (config_.transport.type == config::TransportType::kUd) {
+    header_room = transport::kNetworkHeaderArea;
+  }
+  slot_bytes = std::max(kCacheLine, round_up(header_room + w.msg_size, kCacheLine));
   region_bytes_ = w.mr_size != 0 ? w.mr_size : std::max(kCycleBytes, slot_bytes);
   slots = std::max<std::uint64_t>(1, region_bytes_ / slot_bytes);
   regions = std::max(1U, w.mrs);
+  // Nothing keeps a sender of unacknowledged messages from running ahead of the receiver.
+  const bool acknowledged = config_.transport.type == config::TransportType::kRc;
+  recv_depth = std::max({1U, w.depth, acknowledged ? 1U : kUnacknowledgedRecvs});
   region_bytes_ = round_up(std::max(region_bytes_, slots * slot_bytes), kCycleBytes);
 }
 
@@ -60,7 +83,7 @@ void Endpoint::create() {
   const config::WorkloadConfig& w = config_.workload;
   host::verbs::Context& verbs = host.verbs;
   pd_ = verbs.alloc_pd();
-  const std::uint32_t entries = std::max(1U, w.qps) * std::max(1U, w.depth) + 1;
+  const std::uint32_t entries = std::max(1U, w.qps) * std::max(recv_depth, w.depth) + 1;
   host::verbs::CqInitAttr cq;
   cq.entries = entries;
   cq.channel = waiting.channel();
@@ -75,7 +98,7 @@ void Endpoint::create() {
   }
   host::verbs::QpInitAttr attr;
   attr.max_send_wr = std::max(1U, w.depth);
-  attr.max_recv_wr = std::max(1U, w.depth);
+  attr.max_recv_wr = recv_depth;
   attr.max_inline_data = w.inline_max;
   if (w.srq) {
     srq = attr.srq = verbs.create_srq(core, pd_, {std::max(1U, w.qps * w.depth), 1});
@@ -85,6 +108,7 @@ void Endpoint::create() {
                         " RECVs (device limit: 32768)");
     }
   }
+  attr.qp_type = type_of(config_);
   for (std::uint32_t i = 0; i < w.qps + w.idle_qps; ++i) {
     auto* qp = verbs.create_qp(core, pd_, *send_cq, *recv_cq, attr);
     if (qp == nullptr) {
@@ -95,12 +119,9 @@ void Endpoint::create() {
     qps.push_back(qp);
     places_.resize(qp->qpn - qps.front()->qpn + 1);
     places_.back() = i;
-    host::verbs::QpAttr init;
-    init.qp_state = QpState::kInit;
-    init.access_flags = protocol::kAccessRemoteMask;
-    verbs.modify_qp(
-        core, *qp, init,
-        QpAttrMask::kState | QpAttrMask::kPkeyIndex | QpAttrMask::kPort | QpAttrMask::kAccessFlags);
+    std::uint32_t mask = 0;
+    const host::verbs::QpAttr init = initial_attributes(mask);
+    verbs.modify_qp(core, *qp, init, mask);
     if (i >= w.qps) continue;
     Buffer buffer;
     buffer.send = host.space.map(regions * region_bytes_);
@@ -112,9 +133,21 @@ void Endpoint::create() {
   }
 }
 
+host::verbs::QpAttr Endpoint::initial_attributes(std::uint32_t& mask) const {
+  host::verbs::QpAttr init;
+  init.qp_state = QpState::kInit;
+  init.access_flags = protocol::kAccessRemoteMask;
+  init.qkey = kQkey;
+  const bool datagrams = type_of(config_) == QpType::kUd;
+  mask = QpAttrMask::kState | QpAttrMask::kPkeyIndex | QpAttrMask::kPort |
+         (datagrams ? QpAttrMask::kQkey : QpAttrMask::kAccessFlags);
+  return init;
+}
+
 QpInfo Endpoint::info(std::uint32_t i) const {
   QpInfo info;
   info.qpn = qps[i]->qpn;
+  info.qkey = kQkey;
   info.psn = (qps[i]->qpn * 0x1357) & 0xFF'FFFF;  // any start will do; it need not be 0
   if (i < buffers.size()) {
     info.address = buffers[i].receive;
@@ -123,37 +156,49 @@ QpInfo Endpoint::info(std::uint32_t i) const {
   return info;
 }
 
-void Endpoint::connect(std::uint32_t i, const QpInfo& peer, const protocol::AddressVector& path) {
+host::Status Endpoint::bring_up(std::uint32_t i, const QpInfo& peer,
+                                const protocol::AddressVector& path) {
   const config::TransportConfig& t = config_.transport;
   host::verbs::QpAttr attr;
-  attr.qp_state = QpState::kRtr;
   attr.ah_attr = path;
   attr.path_mtu = t.mtu;
   attr.dest_qp_num = peer.qpn;
   attr.rq_psn = peer.psn;
-  attr.max_dest_rd_atomic = t.max_dest_rd_atomic;
-  attr.min_rnr_timer = t.min_rnr_timer;
-  Status status = host.verbs.modify_qp(core, *qps[i], attr,
-                                       QpAttrMask::kState | QpAttrMask::kAv | QpAttrMask::kPathMtu |
-                                           QpAttrMask::kDestQpn | QpAttrMask::kRqPsn |
-                                           QpAttrMask::kMaxDestRdAtomic | QpAttrMask::kMinRnrTimer);
-  attr.qp_state = QpState::kRts;
   attr.sq_psn = info(i).psn;
   attr.timeout = t.ack_timeout;
   attr.retry_cnt = t.retry_count;
   attr.rnr_retry = t.rnr_retry;
+  attr.min_rnr_timer = t.min_rnr_timer;
   attr.max_rd_atomic = t.max_rd_atomic;
-  if (status == Status::kOk) {
-    status = host.verbs.modify_qp(core, *qps[i], attr,
-                                  QpAttrMask::kState | QpAttrMask::kSqPsn | QpAttrMask::kTimeout |
-                                      QpAttrMask::kRetryCnt | QpAttrMask::kRnrRetry |
-                                      QpAttrMask::kMaxQpRdAtomic);
+  attr.max_dest_rd_atomic = t.max_dest_rd_atomic;
+  const QpType type = type_of(config_);
+  std::uint32_t ready = QpAttrMask::kState;
+  std::uint32_t sending = QpAttrMask::kState | QpAttrMask::kSqPsn;
+  if (type != QpType::kUd) {
+    ready |= QpAttrMask::kAv | QpAttrMask::kPathMtu | QpAttrMask::kDestQpn | QpAttrMask::kRqPsn;
   }
+  if (type == QpType::kRc) {
+    ready |= QpAttrMask::kMaxDestRdAtomic | QpAttrMask::kMinRnrTimer;
+    sending |= QpAttrMask::kTimeout | QpAttrMask::kRetryCnt | QpAttrMask::kRnrRetry |
+               QpAttrMask::kMaxQpRdAtomic;
+  }
+  attr.qp_state = QpState::kRtr;
+  const Status status = host.verbs.modify_qp(core, *qps[i], attr, ready);
+  if (status != Status::kOk) return status;
+  attr.qp_state = QpState::kRts;
+  return host.verbs.modify_qp(core, *qps[i], attr, sending);
+}
+
+void Endpoint::connect(std::uint32_t i, const QpInfo& peer, const protocol::AddressVector& path) {
+  const Status status = bring_up(i, peer, path);
   if (status != Status::kOk) {
     throw ConfigError(std::string("connecting a queue pair fails with ") +
                       host::status_name(status) +
                       " (see transport.max_rd_atomic, nic.max_rd_atomic)");
   }
+  if (type_of(config_) != QpType::kUd) return;
+  paths.resize(qps.size());
+  paths[i] = host.verbs.create_ah(core, pd_, path);
 }
 
 }  // namespace rnic::testbench

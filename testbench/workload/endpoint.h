@@ -15,6 +15,7 @@ namespace rnic::testbench {
 struct QpInfo {
   std::uint32_t qpn = 0;
   std::uint32_t psn = 0;
+  std::uint32_t qkey = 0;     ///< datagrams
   std::uint64_t address = 0;  ///< of the buffer that the peer writes to and reads from
   std::uint32_t rkey = 0;
 };
@@ -51,11 +52,14 @@ class Endpoint {
   host::verbs::CompletionQueue* send_cq = nullptr;
   host::verbs::CompletionQueue* recv_cq = nullptr;
   std::vector<host::verbs::QueuePair*> qps;
-  std::vector<Buffer> buffers;                 ///< of each queue pair
-  std::vector<std::uint64_t> receives_posted;  ///< of each queue pair
-  std::uint64_t slot_bytes = 0;                ///< distance of consecutive messages in a buffer
-  std::uint64_t slots = 1;                     ///< messages that fit in one region
-  std::uint32_t regions = 1;                   ///< regions a buffer is divided into
+  std::vector<host::verbs::AddressHandle*> paths;  ///< of each queue pair that sends datagrams
+  std::vector<Buffer> buffers;                     ///< of each queue pair
+  std::vector<std::uint64_t> receives_posted;      ///< of each queue pair
+  std::uint32_t recv_depth = 1;                    ///< RECVs kept posted on each queue pair
+  std::uint32_t header_room = 0;                   ///< in front of a message that takes a RECV
+  std::uint64_t slot_bytes = 0;                    ///< distance of consecutive messages in a buffer
+  std::uint64_t slots = 1;                         ///< messages that fit in one region
+  std::uint32_t regions = 1;                       ///< regions a buffer is divided into
 
   /// Address and key of slot `slot`, counted over all regions of a buffer.
   std::uint64_t slot_address(std::uint64_t base, std::uint64_t slot) const {
@@ -65,6 +69,8 @@ class Endpoint {
   std::uint64_t total_slots() const { return slots * regions; }
 
  private:
+  host::verbs::QpAttr initial_attributes(std::uint32_t& mask) const;
+  host::Status bring_up(std::uint32_t i, const QpInfo& peer, const protocol::AddressVector& path);
   void size_buffers();
   void register_buffer(std::uint64_t base, std::vector<host::MemoryRegion>& out);
 

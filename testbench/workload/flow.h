@@ -93,6 +93,8 @@ class Flow : public sc_core::sc_module {
   bool fill_window(Sender& sender);
   /// Posts one batch of at most `window` messages; false when there is nothing or no room for it.
   bool post(Sender& sender, std::uint32_t qp, std::uint64_t window);
+  bool unacknowledged() const;
+  void drain(const Sender& sender);
   void start_meter(Sender& sender);
   void read_meter(Sender& sender);
   void reap(Sender& sender, const host::verbs::Wc& wc);

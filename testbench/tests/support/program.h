@@ -59,9 +59,9 @@ ProgramRun run_well(const Settings& settings);
 
 inline std::vector<std::string> all_protocols() { return {"ib", "rocev1", "rocev2", "iwarp"}; }
 
-/// RFC 5040 has no immediate data, so iWARP has fewer operations.
+/// Without the atomics, whose size is given. RFC 7306 has immediate data behind a WRITE only.
 inline std::vector<std::string> operations_of(const std::string& protocol) {
-  if (protocol == "iwarp") return {"write", "read", "send"};
+  if (protocol == "iwarp") return {"write", "write_imm", "read", "send"};
   return {"write", "write_imm", "read", "send", "send_imm"};
 }
 

@@ -25,6 +25,8 @@ namespace rnic::testbench {
 constexpr protocol::AccessFlags kAllAccess =
     protocol::kAccessLocalWrite | protocol::kAccessRemoteWrite | protocol::kAccessRemoteRead;
 
+constexpr std::uint32_t kRigQkey = 0x0102'0304;
+
 /// Registered memory of one side.
 struct RigBuffer {
   std::uint64_t address = 0;
@@ -65,14 +67,22 @@ class RigSide {
                                   std::uint32_t access = protocol::kAccessRemoteMask) {
     host::verbs::QueuePair* made = verbs().create_qp(core, pd, send, recv, attr);
     EXPECT_NE(made, nullptr);
+    to_init(*made, access);
+    return made;
+  }
+
+  /// From RESET.
+  void to_init(host::verbs::QueuePair& made, std::uint32_t access = protocol::kAccessRemoteMask) {
     host::verbs::QpAttr init;
     init.qp_state = protocol::QpState::kInit;
     init.access_flags = access;
+    init.qkey = kRigQkey;
     using Mask = protocol::QpAttrMask;
-    EXPECT_EQ(verbs().modify_qp(core, *made, init,
-                                Mask::kState | Mask::kPkeyIndex | Mask::kPort | Mask::kAccessFlags),
+    const bool datagrams = made.cap.qp_type == protocol::QpType::kUd;
+    EXPECT_EQ(verbs().modify_qp(core, made, init,
+                                Mask::kState | Mask::kPkeyIndex | Mask::kPort |
+                                    (datagrams ? Mask::kQkey : Mask::kAccessFlags)),
               host::Status::kOk);
-    return made;
   }
 
   void connect(std::uint32_t peer_qpn, const protocol::AddressVector& path,
@@ -92,18 +102,22 @@ class RigSide {
     attr.max_dest_rd_atomic = t.max_dest_rd_atomic;
     attr.max_rd_atomic = t.max_rd_atomic;
     attr.min_rnr_timer = t.min_rnr_timer;
-    ASSERT_EQ(verbs().modify_qp(core, pair, attr,
-                                Mask::kState | Mask::kAv | Mask::kPathMtu | Mask::kDestQpn |
-                                    Mask::kRqPsn | Mask::kMaxDestRdAtomic | Mask::kMinRnrTimer),
-              host::Status::kOk);
+    const bool reliable = pair.cap.qp_type == protocol::QpType::kRc;
+    std::uint32_t ready = Mask::kState;
+    if (pair.cap.qp_type != protocol::QpType::kUd) {
+      ready |= Mask::kAv | Mask::kPathMtu | Mask::kDestQpn | Mask::kRqPsn;
+    }
+    if (reliable) ready |= Mask::kMaxDestRdAtomic | Mask::kMinRnrTimer;
+    ASSERT_EQ(verbs().modify_qp(core, pair, attr, ready), host::Status::kOk);
     attr.qp_state = protocol::QpState::kRts;
     attr.timeout = t.ack_timeout;
     attr.retry_cnt = t.retry_count;
     attr.rnr_retry = t.rnr_retry;
-    ASSERT_EQ(verbs().modify_qp(core, pair, attr,
-                                Mask::kState | Mask::kSqPsn | Mask::kTimeout | Mask::kRetryCnt |
-                                    Mask::kRnrRetry | Mask::kMaxQpRdAtomic),
-              host::Status::kOk);
+    std::uint32_t sending = Mask::kState | Mask::kSqPsn;
+    if (reliable) {
+      sending |= Mask::kTimeout | Mask::kRetryCnt | Mask::kRnrRetry | Mask::kMaxQpRdAtomic;
+    }
+    ASSERT_EQ(verbs().modify_qp(core, pair, attr, sending), host::Status::kOk);
   }
 
   RigBuffer buffer(std::uint64_t bytes, protocol::AccessFlags access = kAllAccess) {
@@ -212,6 +226,23 @@ class VerbsRig {
 
   const config::Config& config() const { return loaded_.config; }
 
+  /// Queue pairs of `type` on both sides, up to RTS; datagrams go along `a_to_b` and `b_to_a`.
+  void connect(protocol::QpType type) {
+    for (RigSide* side : {&a, &b}) {
+      side->pd = side->verbs().alloc_pd();
+      side->send_cq = side->verbs().create_cq(side->core, 64);
+      side->recv_cq = side->verbs().create_cq(side->core, 64);
+      host::verbs::QpInitAttr attr = RigSide::qp_attr();
+      attr.qp_type = type;
+      side->qp = side->make_qp(attr);
+    }
+    a.connect(b.qp->qpn, path_between(0, 1), config().transport);
+    b.connect(a.qp->qpn, path_between(1, 0), config().transport);
+    a_to_b = a.verbs().create_ah(a.core, a.pd, path_between(0, 1));
+    b_to_a = b.verbs().create_ah(b.core, b.pd, path_between(1, 0));
+    settle();
+  }
+
   /// Queue pairs of both sides up to RTS.
   void connect() {
     a.create();
@@ -271,6 +302,8 @@ class VerbsRig {
   RigSide a;
   RigSide b;
   network::Cable cable;
+  host::verbs::AddressHandle* a_to_b = nullptr;  ///< of datagrams
+  host::verbs::AddressHandle* b_to_a = nullptr;
 };
 
 }  // namespace rnic::testbench

@@ -88,7 +88,7 @@ TEST(ValidationTest, QueuesAndLimits) {
 TEST(ValidationTest, WorkloadSuitsTheSystem) {
   expect_refused({{"workload.bidirectional", "true"}}, "workload.bidirectional",
                  "workload.pattern");
-  expect_refused({{"workload.op", "write_imm"}, {"transport.protocol", "iwarp"}}, "workload.op",
+  expect_refused({{"workload.op", "send_imm"}, {"transport.protocol", "iwarp"}}, "workload.op",
                  "transport.protocol");
   expect_refused({{"fabric.hosts", "3"}}, "fabric.hosts", "fabric.topology");
   EXPECT_NO_THROW(load_from({{"fabric.hosts", "3"}, {"fabric.topology", "single_switch"}}));

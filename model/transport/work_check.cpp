@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/work_check.h"
+
+#include "protocol/atomic.h"
+
+namespace rnic::transport {
+
+using protocol::QpType;
+using protocol::WcStatus;
+using protocol::WqeOpcode;
+
+namespace {
+
+constexpr std::uint32_t kMaxMessageBytes = 1U << 31;  // IBTA vol 1, 9.7.6
+
+}  // namespace
+
+bool service_has(QpType type, WqeOpcode opcode) {
+  switch (opcode) {
+    case WqeOpcode::kNop:
+    case WqeOpcode::kSend:
+    case WqeOpcode::kSendImm:
+      return true;
+    case WqeOpcode::kRead:
+    case WqeOpcode::kAtomicCas:
+    case WqeOpcode::kAtomicFadd:
+      return type == QpType::kRc;
+    default:
+      return type != QpType::kUd;
+  }
+}
+
+WcStatus check_work(const QueuePair& qp, const protocol::SendWqe& wqe) {
+  if (qp.type != QpType::kRc && !service_has(qp.type, wqe.opcode)) {
+    return WcStatus::kLocalQpOperationError;
+  }
+  const std::uint32_t longest = qp.type == QpType::kUd ? qp.mtu : kMaxMessageBytes;
+  const bool atomic_ok = !wqe.is_atomic() || wqe.length == protocol::kAtomicBytes;
+  return wqe.length <= longest && atomic_ok ? WcStatus::kSuccess : WcStatus::kLocalLengthError;
+}
+
+}  // namespace rnic::transport
