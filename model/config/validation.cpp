@@ -151,6 +151,12 @@ void check_workload(const Config& config) {
   }
 }
 
+void check_output(const Config& config) {
+  if (!config.output.traces.empty() && config.output.dir.empty()) {
+    throw ConfigError("output.traces needs output.dir, where the traces go");
+  }
+}
+
 }  // namespace
 
 std::string automatic_text(std::string_view key, const Config& config) {
@@ -175,6 +181,7 @@ void validate(const Config& config) {
   check_network(config);
   check_nic(config);
   check_workload(config);
+  check_output(config);
 }
 
 }  // namespace rnic::config

@@ -119,6 +119,7 @@ Time LinkPort::serialize(Frame& frame, Time start) {
 }
 
 void LinkPort::put_on_wire(Frame& frame, Time end, Time now) {
+  if (tap_ != nullptr) tap_->frame_passed(frame, TapDirection::kSent, end);
   tlm::tlm_phase phase = tlm::BEGIN_REQ;
   sc_core::sc_time delay = to_sc_time(end + config_.phy_latency - now);
   tx->nb_transport_fw(frame, phase, delay);
@@ -184,6 +185,7 @@ void LinkPort::transmit_control(Frame* frame, Time start, Time now) {
 }
 
 void LinkPort::send_training(Frame* frame) {
+  if (tap_ != nullptr) tap_->frame_passed(*frame, TapDirection::kSent, sim_now());
   frame->wire_bytes = 0;  // no line time, not counted
   tlm::tlm_phase phase = tlm::BEGIN_REQ;
   sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
@@ -198,6 +200,7 @@ tlm::tlm_sync_enum LinkPort::nb_transport_fw(Frame& frame, tlm::tlm_phase& phase
   const Time now = sim_now();
   const Time arrival = now + from_sc_time(delay) + config_.phy_latency;
   received_.wire_bytes += frame.wire_bytes;
+  if (tap_ != nullptr) tap_->frame_passed(frame, TapDirection::kReceived, arrival);
   if (frame.frame_class != FrameClass::kLinkControl) {
     if (frame.lane >= lanes_.size()) panic(name(), "a frame arrived on a lane that does not exist");
     flow_->expect(frame);

@@ -10,6 +10,7 @@
 #include "base/ring.h"
 #include "link/alarm.h"
 #include "link/flow_control.h"
+#include "link/frame_tap.h"
 #include "link/lane_arbiter.h"
 #include "link/link_port_config.h"
 #include "protocol/frame.h"
@@ -66,6 +67,9 @@ class LinkPort : public sc_core::sc_module,
   /// Must be set before the first frame arrives; both objects outlive the port.
   void set_receiver(FrameReceiver* receiver) { receiver_ = receiver; }
   void set_egress_client(EgressClient* client) { client_ = client; }
+
+  /// Shows every frame to `tap` from now on; null: to nobody. It outlives the port.
+  void set_tap(FrameTap* tap) { tap_ = tap; }
 
   /// The transmit queue of `lane` has room for a data frame.
   bool can_send(std::uint32_t lane) const {
@@ -132,6 +136,7 @@ class LinkPort : public sc_core::sc_module,
   std::unique_ptr<LaneArbiter> arbiter_;
   FrameReceiver* receiver_ = nullptr;
   EgressClient* client_ = nullptr;
+  FrameTap* tap_ = nullptr;
   std::vector<Ring<Waiting>> lanes_;
   std::uint32_t occupied_lanes_ = 0;  ///< bit i: lane i has waiting frames
   std::uint32_t queued_ = 0;

@@ -126,18 +126,14 @@ LinkResult link_result(const std::string& name, link::LinkPort& port, Time now) 
 }
 
 void collect_links(System& system, Time now, Result& result) {
-  for (const auto& node : system.nodes) {
-    result.links.push_back(
-        link_result(std::string(node->name()) + ".nic.port", node->nic.port.link, now));
+  for (const NamedPort& named : system.ports()) {
+    result.links.push_back(link_result(named.name, *named.port, now));
   }
   if (system.fabric_switch == nullptr) return;
-  network::Switch& fabric = *system.fabric_switch;
-  for (std::uint32_t i = 0; i < fabric.ports(); ++i) {
-    result.links.push_back(link_result("switch.port" + std::to_string(i), fabric.port(i), now));
-    if (i > 0) continue;
-    result.links.back().more.emplace_back("switch_dropped_full", fabric.dropped_full());
-    result.links.back().more.emplace_back("switch_dropped_damaged", fabric.dropped_damaged());
-  }
+  const network::Switch& fabric = *system.fabric_switch;
+  LinkResult& first = result.links[system.nodes.size()];  // the switch's first port
+  first.more.emplace_back("switch_dropped_full", fabric.dropped_full());
+  first.more.emplace_back("switch_dropped_damaged", fabric.dropped_damaged());
 }
 
 NamedCounts counters_of(Node& node) {

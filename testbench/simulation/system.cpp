@@ -82,6 +82,17 @@ System::System(const config::Config& config)
 
 System::~System() = default;
 
+std::vector<NamedPort> System::ports() {
+  std::vector<NamedPort> all;
+  for (const auto& node : nodes) {
+    all.push_back({std::string(node->name()) + ".nic.port", &node->nic.port.link});
+  }
+  for (std::uint32_t i = 0; fabric_switch != nullptr && i < fabric_switch->ports(); ++i) {
+    all.push_back({"switch.port" + std::to_string(i), &fabric_switch->port(i)});
+  }
+  return all;
+}
+
 void System::connect(link::LinkPort& a, link::LinkPort& b) {
   const std::string name = "cable" + std::to_string(cables.size());
   cables.push_back(std::make_unique<network::Cable>(name.c_str(), config_.link.delay,
