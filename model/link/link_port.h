@@ -88,6 +88,10 @@ class LinkPort : public sc_core::sc_module,
   const PortCounters& received() const { return received_; }
   /// Frames lost because the receive buffer was full.
   std::uint64_t dropped() const { return dropped_; }
+  /// Frames lost because they were longer than the link's MTU allows.
+  std::uint64_t oversize() const { return oversize_; }
+  /// The cable was down and is up again: both ends tell their state anew.
+  void retrain() { flow_->link_up(); }
   /// Time for which the peer paused lanes, summed over lanes.
   Time paused(Time now);
   /// Largest fill of a lane's receive buffer, bytes.
@@ -147,9 +151,11 @@ class LinkPort : public sc_core::sc_module,
   PortCounters sent_;
   PortCounters received_;
   std::uint64_t dropped_ = 0;
+  std::uint64_t oversize_ = 0;
   Alarm<LinkPort> tx_alarm_;
   Alarm<LinkPort> flow_alarm_;
   DelayLine<LinkPort, protocol::Frame*> arrivals_;
+  EventQueue<LinkPort, protocol::Frame*> late_arrivals_;  ///< of frames in no order
 };
 
 }  // namespace rnic::link

@@ -14,6 +14,7 @@ Port::Port(const sc_core::sc_module_name& name, const link::LinkPortConfig& conf
 void Port::send(protocol::Frame* frame, Time ready) { link.send(frame, ready); }
 
 void Port::release(const protocol::Frame& frame, Time when) {
+  if (frame.uncounted) return;
   link.release_rx(frame.lane, frame.frame_bytes(), when);
 }
 

@@ -79,7 +79,8 @@ void IwarpTransport::receive(QueuePair& qp, const protocol::Frame& frame, Time n
   if (qp.connection == nullptr) return;
   IwarpConnection& c = connection(qp);
   Segment in;
-  if (c.closed || qp.failed || !decode(frame, in)) return;
+  if (c.closed || qp.failed || (config_.handshake && receive_setup(qp, frame))) return;
+  if (!decode(frame, in)) return;
   handle_ack(qp, in, now);
   if (in.stream_bytes > 0) handle_data(qp, in, now, plan);
   update_deadline(qp);

@@ -85,7 +85,13 @@ std::uint32_t icrc_by_rules(const std::vector<std::uint8_t>& packet, std::size_t
     std::fill_n(in.begin() + static_cast<std::ptrdiff_t>(at), n, std::uint8_t{0xFF});
   };
   const bool ipv6 = protocol != "ib" && (in[0] >> 4) == 6;
-  if (protocol == "ib") {
+  if (protocol == "ib" && (in[1] & 3) == 3) {  // with GRH: all of the LRH, and as RoCEv1
+    ones(0, 8);
+    in[8] |= 0x0F;
+    ones(9, 3);
+    ones(15, 1);
+    bth = 48;
+  } else if (protocol == "ib") {
     in[0] |= 0xF0;  // VL
     bth = 8;
   } else if (ipv6) {
@@ -278,6 +284,243 @@ TEST(CaptureTest, RoceV2) {
       EXPECT_EQ(p.number("eth.fcs.status"), 1U);
     }
   });
+}
+
+TEST(CaptureTest, InfinibandWithGrh) {
+  check_wire({{"transport.grh", "true"}}, "ib", [](const std::string& file) {
+    for (const Dissection& p :
+         dissect(file, "infiniband.bth.opcode && frame.packet_flags_direction == 2",
+                 {"infiniband.lrh.lnh", "infiniband.grh.dgid", "infiniband.grh.nxthdr"})) {
+      EXPECT_EQ(p.number("infiniband.lrh.lnh"), 3U);
+      EXPECT_EQ(p.text("infiniband.grh.dgid"), "fe80::2");
+      EXPECT_EQ(p.number("infiniband.grh.nxthdr"), 0x1BU);
+    }
+  });
+}
+
+TEST(CaptureTest, RoceV2OverIpv6WithVlan) {
+  check_wire({{"transport.ip_version", "6"}, {"transport.vlan", "true"}}, "rocev2",
+             [](const std::string& file) {
+               for (const Dissection& p :
+                    dissect(file, "infiniband.bth.opcode && frame.packet_flags_direction == 2",
+                            {"vlan.etype", "ipv6.src", "ipv6.dst", "ipv6.nxt", "ipv6.hlim",
+                             "ipv6.plen", "udp.length"})) {
+                 EXPECT_EQ(p.number("vlan.etype"), 0x86DDU);
+                 EXPECT_EQ(p.text("ipv6.src"), "fe80::1");
+                 EXPECT_EQ(p.text("ipv6.dst"), "fe80::2");
+                 EXPECT_EQ(p.number("ipv6.nxt"), 17U);
+                 EXPECT_EQ(p.number("ipv6.hlim"), 64U);
+                 EXPECT_EQ(p.number("ipv6.plen"), p.number("udp.length"));
+               }
+             });
+}
+
+/// Captures a run of the program at host 0's port.
+class CapturedRun {
+ public:
+  explicit CapturedRun(const Settings& settings) : place_("captured_run") {
+    std::filesystem::remove(place_.path());
+    run_well(with({{"workload.iterations", "8"},
+                   {"sim.warmup", "0"},
+                   {"output.traces", "pcap"},
+                   {"output.dir", place_.path()}},
+                  settings));
+  }
+  std::string file(const std::string& port = "host0.nic.port") const {
+    return place_.path() + "/" + port + ".pcapng";
+  }
+
+ private:
+  TemporaryFile place_;
+};
+
+TEST(CaptureTest, EthernetPriorityDscpEcnAndSourcePort) {
+  const CapturedRun run({{"transport.protocol", "rocev2"},
+                         {"transport.vlan", "true"},
+                         {"transport.vlan_id", "100"},
+                         {"transport.service_level", "3,5"},
+                         {"transport.response_service_level", "6"},
+                         {"transport.ecn", "2"},
+                         {"transport.hop_limit", "33"},
+                         {"workload.pattern", "bandwidth"},
+                         {"workload.qps", "2"}});
+  EXPECT_EQ(complaints(run.file()), "");
+  std::map<std::uint64_t, std::uint64_t> port_of;  // by destination QP
+  for (const Dissection& p :
+       dissect(run.file(), "infiniband.bth.opcode",
+               {"frame.packet_flags_direction", "vlan.priority", "vlan.id", "ip.dsfield.dscp",
+                "ip.dsfield.ecn", "ip.ttl", "udp.srcport", "infiniband.bth.destqp"})) {
+    const std::uint64_t priority = p.number("vlan.priority");
+    const std::uint64_t qp = p.number("infiniband.bth.destqp");
+    if (p.number("frame.packet_flags_direction") == 2) {
+      EXPECT_TRUE(priority == 3 || priority == 5) << priority;
+      port_of[qp] = p.number("udp.srcport");
+    } else {
+      EXPECT_EQ(priority, 6U);
+    }
+    EXPECT_EQ(p.number("vlan.id"), 100U);
+    EXPECT_EQ(p.number("ip.dsfield.dscp"), 8 * priority);
+    EXPECT_EQ(p.number("ip.dsfield.ecn"), 2U);
+    EXPECT_EQ(p.number("ip.ttl"), 33U);
+  }
+  ASSERT_EQ(port_of.size(), 2U);
+  for (const auto& [qp, port] : port_of) {
+    // Both ends have the same QP numbers. Linux: the flow label is the product, folded; small
+    // products lose nothing.
+    const std::uint64_t label = qp * qp;
+    ASSERT_LT(label, 1U << 14);
+    EXPECT_EQ(port, 0xC000 | label) << qp;
+  }
+}
+
+TEST(CaptureTest, ServiceLevelsAndVirtualLanes) {
+  const CapturedRun run({{"transport.protocol", "ib"},
+                         {"link.data_vls", "4"},
+                         {"link.sl2vl", "0,3,2,1"},
+                         {"transport.service_level", "1,6"},
+                         {"workload.pattern", "bandwidth"},
+                         {"workload.qps", "2"}});
+  EXPECT_EQ(complaints(run.file()), "");
+  std::map<std::uint64_t, std::uint64_t> vl_of;
+  for (const Dissection& p :
+       dissect(run.file(), "infiniband.bth.opcode", {"infiniband.lrh.sl", "infiniband.lrh.vl"})) {
+    vl_of[p.number("infiniband.lrh.sl")] = p.number("infiniband.lrh.vl");
+  }
+  // The table repeats: SL 6 is its entry 2.
+  EXPECT_EQ(vl_of, (std::map<std::uint64_t, std::uint64_t>{{1, 3}, {6, 2}}));
+}
+
+TEST(CaptureTest, PausesOfASlowReceiver) {
+  for (const bool global : {false, true}) {
+    const CapturedRun run({{"transport.protocol", "rocev2"},
+                           {"transport.service_level", "4"},
+                           {"link.flow_control", global ? "pause" : "pfc"},
+                           {"pcie.gen", "2"},
+                           {"pcie.lanes", "1"},
+                           {"workload.pattern", "bandwidth"},
+                           {"workload.msg_size", "256KiB"}});
+    EXPECT_EQ(complaints(run.file()), "");
+    const auto pauses = dissect(run.file(), "macc",
+                                {"frame.packet_flags_direction", "eth.src", "macc.opcode",
+                                 "macc.pause_time", "macc.cbfc.enbv", "macc.cbfc.pause_time.c4"});
+    ASSERT_GT(pauses.size(), 1U);
+    const Dissection& first = pauses.front();
+    EXPECT_EQ(first.number("frame.packet_flags_direction"), 1U);
+    EXPECT_EQ(first.text("eth.src"), "02:00:00:00:00:02");
+    if (global) {
+      EXPECT_EQ(first.number("macc.opcode"), 0x0001U);
+      EXPECT_EQ(first.number("macc.pause_time"), 0xFFFFU);
+      EXPECT_EQ(pauses[1].number("macc.pause_time"), 0U);
+    } else {
+      EXPECT_EQ(first.number("macc.opcode"), 0x0101U);
+      EXPECT_EQ(first.number("macc.cbfc.enbv"), 1U << 4);
+      EXPECT_EQ(first.number("macc.cbfc.pause_time.c4"), 0xFFFFU);
+      EXPECT_EQ(pauses[1].number("macc.cbfc.pause_time.c4"), 0U);
+    }
+  }
+}
+
+/// The iWARP story: WRITE of two segments, READ, SEND. MULPDU of a 1,500-byte MTU: EMSS 1,460 less
+/// MPA's 6 (RFC 5044), so that a tagged segment holds 1,454 - 14 = 1,440 bytes, an untagged 1,436.
+TEST(CaptureTest, Iwarp) {
+  const TemporaryFile place("capture_iwarp");
+  std::filesystem::remove(place.path());
+  VerbsRig rig({{"transport.protocol", "iwarp"}, {"transport.mtu", "1500"}});
+  PortCapture capture(place.path(), "a", CaptureLink::kEthernet, rig.a.node.nic.encapsulation());
+  rig.a.port().set_tap(&capture);
+  RigBuffer local;
+  RigBuffer remote;
+  rig.run([&] {
+    rig.connect();
+    local = rig.a.buffer(8192);
+    remote = rig.b.buffer(8192);
+    const auto go = [&](WrOpcode op, std::uint32_t bytes) {
+      EXPECT_EQ(rig.a.post(op, local.address, local.region.lkey, bytes, remote.address + 8,
+                           remote.region.rkey),
+                host::Status::kOk);
+      EXPECT_EQ(rig.a.await_send().status, WcStatus::kSuccess);
+    };
+    rig.b.post_recv(remote.address, remote.region.lkey, 4096);
+    rig.settle();
+    go(WrOpcode::kRdmaWrite, 1440 + 101);
+    go(WrOpcode::kRdmaRead, 77);
+    go(WrOpcode::kSend, 1436 + 4);
+    rig.settle(microseconds(300));  // the last delayed ACK
+  });
+  capture.finish();
+  const std::string file = place.path() + "/a.pcapng";
+  EXPECT_EQ(complaints(file), "");
+  const std::string text = dissection_text(file);
+  EXPECT_EQ(text.find("Bad CRC32"), std::string::npos);
+
+  const auto tcp =
+      dissect(file, "tcp",
+              {"tcp.flags", "tcp.seq_raw", "tcp.ack_raw", "tcp.len", "tcp.options.mss_val",
+               "tcp.options.wscale.shift", "iwarp_mpa.rev", "iwarp_mpa.crc_flag"});
+  ASSERT_GT(tcp.size(), 5U);
+  // Both ends have the same initial sequence number: sq_psn of the rig.
+  constexpr std::uint32_t kIsn = kFirstPsn;
+  EXPECT_EQ(tcp[0].number("tcp.flags"), 0x002U);  // SYN
+  EXPECT_EQ(tcp[0].number("tcp.seq_raw"), kIsn);
+  EXPECT_EQ(tcp[0].number("tcp.options.mss_val"), 1460U);
+  EXPECT_TRUE(tcp[0].has("tcp.options.wscale.shift"));
+  EXPECT_EQ(tcp[1].number("tcp.flags"), 0x012U);  // SYN, ACK
+  EXPECT_EQ(tcp[1].number("tcp.ack_raw"), kIsn + 1);
+  EXPECT_EQ(tcp[2].number("tcp.flags"), 0x010U);  // ACK
+  EXPECT_EQ(tcp[2].number("tcp.seq_raw"), kIsn + 1);
+  EXPECT_EQ(tcp[3].number("tcp.len"), 20U);  // MPA request
+  EXPECT_EQ(tcp[3].number("iwarp_mpa.rev"), 1U);
+  EXPECT_EQ(tcp[3].number("iwarp_mpa.crc_flag"), 1U);
+  EXPECT_EQ(tcp[4].number("tcp.len"), 20U);  // MPA reply
+  EXPECT_EQ(tcp[4].number("tcp.ack_raw"), kIsn + 21);
+
+  const auto ddp = dissect(
+      file, "iwarp_ddp",
+      {"frame.packet_flags_direction", "tcp.seq_raw", "iwarp_mpa.ulpdulength",
+       "iwarp_ddp.tagged_flag", "iwarp_ddp.last_flag", "iwarp_ddp.stag", "iwarp_ddp.tagged_offset",
+       "iwarp_ddp.qn", "iwarp_ddp.msn", "iwarp_ddp.mo", "iwarp_rdma.opcode", "iwarp_rdma.sinkstag",
+       "iwarp_rdma.sinkto", "iwarp_rdma.rdmardsz", "iwarp_rdma.srcstag", "iwarp_rdma.srcto"});
+  ASSERT_EQ(ddp.size(), 6U);
+  const auto expect = [&](std::size_t i, const std::map<std::string, std::uint64_t>& wanted) {
+    for (const auto& [field, value] : wanted) {
+      EXPECT_EQ(ddp[i].number(field), value) << "segment " << i << ", " << field;
+    }
+  };
+  const std::uint64_t va = remote.address + 8;
+  expect(0, {{"iwarp_ddp.tagged_flag", 1},
+             {"iwarp_ddp.last_flag", 0},
+             {"iwarp_ddp.stag", remote.region.rkey},
+             {"iwarp_ddp.tagged_offset", va},
+             {"iwarp_rdma.opcode", 0},
+             {"iwarp_mpa.ulpdulength", 1454},
+             {"tcp.seq_raw", kIsn + 21}});
+  // The first FPDU: 2 + 1,454 + 4 bytes.
+  expect(1, {{"iwarp_ddp.last_flag", 1},
+             {"iwarp_ddp.tagged_offset", va + 1440},
+             {"iwarp_mpa.ulpdulength", 14 + 101},
+             {"tcp.seq_raw", kIsn + 21 + 1460}});
+  expect(2, {{"iwarp_ddp.tagged_flag", 0},
+             {"iwarp_ddp.qn", 1},
+             {"iwarp_ddp.msn", 1},
+             {"iwarp_rdma.opcode", 1},
+             {"iwarp_rdma.sinkstag", local.region.lkey},
+             {"iwarp_rdma.sinkto", local.address},
+             {"iwarp_rdma.rdmardsz", 77},
+             {"iwarp_rdma.srcstag", remote.region.rkey},
+             {"iwarp_rdma.srcto", va}});
+  expect(3, {{"frame.packet_flags_direction", 1},
+             {"iwarp_rdma.opcode", 2},
+             {"iwarp_ddp.stag", local.region.lkey},
+             {"iwarp_ddp.tagged_offset", local.address}});
+  expect(4, {{"iwarp_rdma.opcode", 3},
+             {"iwarp_ddp.qn", 0},
+             {"iwarp_ddp.msn", 1},
+             {"iwarp_ddp.mo", 0},
+             {"iwarp_ddp.last_flag", 0}});
+  expect(5, {{"iwarp_rdma.opcode", 3}, {"iwarp_ddp.mo", 1436}, {"iwarp_ddp.last_flag", 1}});
+  std::size_t good = 0;
+  for (std::size_t at = 0; (at = text.find("Good CRC32", at)) != std::string::npos; ++at) ++good;
+  EXPECT_EQ(good, 6U);
 }
 
 TEST(CaptureTest, EveryOperationOnEveryWireIsWellFormed) {

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "protocol/pfc_frame.h"
+#include "support/link_rig.h"
+#include "support/program.h"
+
+// Congestion cases that one link or two hosts can show.
+namespace rnic::testbench {
+namespace {
+
+double link_sum(const ProgramRun& run, const std::string& field) {
+  double sum = 0;
+  for (const auto& link : run.result.at("link")) {
+    if (link.contains(field)) sum += link.at(field).get<double>();
+  }
+  return sum;
+}
+
+/// Hosts that take far less than the line brings: PCIe 3.0 x2 carries about 13 Gb/s.
+Settings slow_hosts(const std::string& op) {
+  return {{"transport.protocol", "rocev2"},
+          {"workload.op", op},
+          {"workload.pattern", "bandwidth"},
+          {"workload.msg_size", "64KiB"},
+          {"workload.iterations", "200"},
+          {"workload.depth", "16"},
+          {"workload.qps", "4"},
+          {"sim.payload", "none"}};
+}
+
+// Frames are lost if and only if the buffer above the pause threshold is less than what the
+// formula asks for: rate x (2 x propagation + response) + 2 x MTU + what is about to be sent.
+TEST(CaseCC, CC05_HeadroomDecidesAboutLoss) {
+  Settings settings = with(slow_hosts("write"), {{"fabric.topology", "single_switch"},
+                                                 {"fabric.hosts", "4"},
+                                                 {"workload.traffic", "incast"},
+                                                 {"workload.iterations", "300"},
+                                                 {"link.delay", "2us"}});
+  const ProgramRun enough = run_well(settings);
+  EXPECT_EQ(link_sum(enough, "dropped"), 0);
+  EXPECT_EQ(link_sum(enough, "switch_dropped_full"), 0);
+  EXPECT_EQ(enough.counter("out_of_sequence"), 0U);
+  EXPECT_GT(link_sum(enough, "paused_ns"), 0);
+  // 2 x 2 us at 100 Gb/s are 50,000 B alone.
+  const ProgramRun little = run_well(with(settings, {{"link.pfc_headroom", "16KiB"}}));
+  EXPECT_GT(link_sum(little, "dropped"), 0);
+  EXPECT_GT(little.counter("out_of_sequence"), 0U);
+}
+
+TEST(CaseCC, CC10_ResponsesUseTheRespondersClass) {
+  // Requests in protected priority 3, what comes back in unprotected priority 0.
+  const Settings classes{{"transport.service_level", "3"},
+                         {"transport.response_service_level", "0"},
+                         {"link.pfc_priorities", "3"},
+                         {"transport.ack_timeout", "8"},
+                         {"pcie.gen", "3"},
+                         {"pcie.lanes", "2"}};
+  const ProgramRun write = run_well(with(slow_hosts("write"), classes));
+  EXPECT_EQ(link_sum(write, "dropped"), 0);
+  EXPECT_EQ(write.counter("out_of_sequence"), 0U);
+  EXPECT_GT(link_sum(write, "paused_ns"), 0);
+}
+
+/// A port at 100 Gb/s whose peer pauses priority 0 for the longest time at 1 us, while frames wait;
+/// returns when the first frame after the pause starts.
+Time resumed_at(Time xon_at) {
+  protocol::FramePool pool;
+  link::LinkPort port("port", port_config(config::FlowControl::kPfc), pool);
+  FakePeer peer("peer", pool);
+  port.tx.bind(peer.rx);
+  peer.tx.bind(port.rx);
+  Sink sink(port, pool);
+  Source source(port, pool);
+  sc_core::sc_start(sc_core::SC_ZERO_TIME);
+  const auto pause = [&](std::uint16_t quanta, Time delay) {
+    protocol::Frame* frame = make_frame(pool, 84, 0, 0, protocol::FrameClass::kLinkControl);
+    protocol::PfcFrame pfc;
+    pfc.enable = 1;
+    pfc.time[0] = quanta;
+    pfc.encode(frame->header);
+    frame->header_bytes = protocol::PfcFrame::kBytes;
+    peer.send(frame, delay);
+  };
+  pause(0xFFFF, microseconds(1));
+  if (xon_at != kTimeNever) pause(0, xon_at);
+  source.start(2000, 4200, 4200);
+  sc_core::sc_start(to_sc_time(microseconds(600)));
+  for (const Time start : source.starts) {
+    if (start > microseconds(2)) return start;
+  }
+  return kTimeNever;
+}
+
+TEST(CaseCC, CC19_PauseEndsAtXon) {
+  // The far end's PHY is 50 ns behind the cable; a frame takes 336 ns.
+  const Time resumed = resumed_at(microseconds(11));
+  EXPECT_GE(resumed, microseconds(11) + nanoseconds(50));
+  EXPECT_LE(resumed, microseconds(11) + nanoseconds(50 + 336));
+}
+
+TEST(CaseCC, CC19_PauseEndsByItselfAfter65535Quanta) {
+  // 65,535 x 512 bit times at 100 Gb/s are 335.5 us.
+  const Time resumed = resumed_at(kTimeNever);
+  EXPECT_EQ(resumed, nanoseconds(1050) + picoseconds(65535LL * 5120));
+}
+
+}  // namespace
+}  // namespace rnic::testbench
