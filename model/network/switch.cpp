@@ -106,8 +106,11 @@ Switch::Switch(const sc_core::sc_module_name& name, const config::SwitchConfig& 
   if (corrupt_rate_ > 0 && checksums_ == nullptr) {
     throw ConfigError("corrupting frames in a switch needs their checksums");
   }
-  const link::LinkPortConfig side_config = port_config(port, config, ports);
+  link::LinkPortConfig side_config = port_config(port, config, ports);
   for (std::uint32_t i = 0; i < ports; ++i) {
+    // Locally administered, apart from those of hosts.
+    side_config.mac = {
+        0x06, 0, 0, 0, static_cast<std::uint8_t>(i >> 8), static_cast<std::uint8_t>(i)};
     sides_.push_back(std::make_unique<Side>(*this, i, side_config));
   }
 }

@@ -20,6 +20,10 @@ void Port::release(const protocol::Frame& frame, Time when) {
 
 void Port::frame_arrived(protocol::Frame* frame, Time now) { pipeline_->frame_arrived(frame, now); }
 
-void Port::egress_space(Time now) { scheduler->slot_freed(now); }
+void Port::frame_sent(std::uint32_t lane, std::uint32_t /*bytes*/, Time /*start*/, Time /*end*/) {
+  freed_lane_ = lane;
+}
+
+void Port::egress_space(Time now) { scheduler->slot_freed(now, freed_lane_); }
 
 }  // namespace rnic::nic

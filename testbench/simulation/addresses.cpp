@@ -53,6 +53,7 @@ protocol::AddressVector path_of_qp(const config::Config& config, protocol::Addre
     const std::uint32_t dscp =
         t.dscp == config::kDscpOfPriority ? kClassSelector * path.lane : t.dscp;
     path.traffic_class = static_cast<std::uint8_t>(dscp << 2 | t.ecn);
+    if (!t.vlan) path.lane = path.traffic_class >> 5;  // what the headers say
   }
   return path;
 }

@@ -152,11 +152,23 @@ void collect_links(System& system, Time now, Result& result) {
   for (const NamedPort& named : system.ports()) {
     result.links.push_back(link_result(named.name, *named.port, now));
   }
+  // What happened on a cable is reported with the host at its first end.
+  for (std::size_t i = 0; i < system.cables.size(); ++i) {
+    const network::Cable& cable = *system.cables[i];
+    const std::size_t host = system.fabric_switch != nullptr ? i : 2 * i;
+    NamedCounts& more = result.links[host].more;
+    more.emplace_back("cable_lost", cable.faults().lost);
+    more.emplace_back("cable_corrupted", cable.faults().corrupted);
+    more.emplace_back("cable_duplicated", cable.faults().duplicated);
+    more.emplace_back("cable_reordered", cable.faults().reordered);
+    more.emplace_back("cable_lost_while_down", cable.lost_while_down());
+  }
   if (system.fabric_switch == nullptr) return;
   const network::Switch& fabric = *system.fabric_switch;
   LinkResult& first = result.links[system.nodes.size()];  // the switch's first port
   first.more.emplace_back("switch_dropped_full", fabric.dropped_full());
   first.more.emplace_back("switch_dropped_damaged", fabric.dropped_damaged());
+  first.more.emplace_back("switch_corrupted", fabric.corrupted());
 }
 
 NamedCounts counters_of(Node& node, bool iwarp) {

@@ -17,8 +17,7 @@ double link_sum(const ProgramRun& run, const std::string& field) {
   return sum;
 }
 
-/// Hosts that take far less than the line brings: PCIe 3.0 x2 carries about 13 Gb/s.
-Settings slow_hosts(const std::string& op) {
+Settings streams(const std::string& op) {
   return {{"transport.protocol", "rocev2"},
           {"workload.op", op},
           {"workload.pattern", "bandwidth"},
@@ -32,11 +31,11 @@ Settings slow_hosts(const std::string& op) {
 // Frames are lost if and only if the buffer above the pause threshold is less than what the
 // formula asks for: rate x (2 x propagation + response) + 2 x MTU + what is about to be sent.
 TEST(CaseCC, CC05_HeadroomDecidesAboutLoss) {
-  Settings settings = with(slow_hosts("write"), {{"fabric.topology", "single_switch"},
-                                                 {"fabric.hosts", "4"},
-                                                 {"workload.traffic", "incast"},
-                                                 {"workload.iterations", "300"},
-                                                 {"link.delay", "2us"}});
+  Settings settings = with(streams("write"), {{"fabric.topology", "single_switch"},
+                                              {"fabric.hosts", "4"},
+                                              {"workload.traffic", "incast"},
+                                              {"workload.iterations", "300"},
+                                              {"link.delay", "2us"}});
   const ProgramRun enough = run_well(settings);
   EXPECT_EQ(link_sum(enough, "dropped"), 0);
   EXPECT_EQ(link_sum(enough, "switch_dropped_full"), 0);
@@ -49,17 +48,40 @@ TEST(CaseCC, CC05_HeadroomDecidesAboutLoss) {
 }
 
 TEST(CaseCC, CC10_ResponsesUseTheRespondersClass) {
-  // Requests in protected priority 3, what comes back in unprotected priority 0.
-  const Settings classes{{"transport.service_level", "3"},
-                         {"transport.response_service_level", "0"},
-                         {"link.pfc_priorities", "3"},
-                         {"transport.ack_timeout", "8"},
-                         {"pcie.gen", "3"},
-                         {"pcie.lanes", "2"}};
-  const ProgramRun write = run_well(with(slow_hosts("write"), classes));
+  // Requests in protected priority 3, what comes back in unprotected priority 0. Everybody talks to
+  // both others, so that two streams meet at every host.
+  const Settings classes{
+      {"transport.service_level", "3"},     {"transport.response_service_level", "0"},
+      {"link.pfc_priorities", "3"},         {"transport.ack_timeout", "8"},
+      {"fabric.topology", "single_switch"}, {"fabric.hosts", "3"},
+      {"workload.traffic", "all_to_all"}};
+  const ProgramRun write = run_well(with(streams("write"), classes));
   EXPECT_EQ(link_sum(write, "dropped"), 0);
   EXPECT_EQ(write.counter("out_of_sequence"), 0U);
   EXPECT_GT(link_sum(write, "paused_ns"), 0);
+  const ProgramRun read = run_well(with(streams("read"), classes));
+  EXPECT_GT(link_sum(read, "dropped"), 0);
+  EXPECT_GT(read.counter("implied_nak_seq_err") + read.counter("local_ack_timeout_err"), 0U);
+  for (const auto& link : read.result.at("link")) {
+    if (link.at("dropped").get<int>() == 0) continue;
+    EXPECT_NE(link.at("dropped_because").get<std::string>().find("link.pfc_priorities"),
+              std::string::npos);
+  }
+}
+
+// Weights of 10 and 30 for two flows that both could fill the line: while both run, the heavier has
+// three quarters of it. It ends first; the lighter has sent a third by then, and the rest has the
+// line for itself, so that it comes to one half on average.
+TEST(CaseCC, EtsSharesANicsPort) {
+  const ProgramRun run = run_well(with(streams("write"), {{"transport.service_level", "1,2"},
+                                                          {"link.ets", "1:10,2:30"},
+                                                          {"workload.qps", "2"},
+                                                          {"workload.threads", "2"},
+                                                          {"workload.iterations", "800"}}));
+  const double line = 100 * 4096.0 / 4178;  // RoCEv2, MTU 4096
+  ASSERT_EQ(run.result.at("flows").size(), 2U);
+  EXPECT_NEAR(run.number("/flows/1/throughput_gbps"), 0.75 * line, 0.04 * line);
+  EXPECT_NEAR(run.number("/flows/0/throughput_gbps"), 0.50 * line, 0.04 * line);
 }
 
 /// A port at 100 Gb/s whose peer pauses priority 0 for the longest time at 1 us, while frames wait;

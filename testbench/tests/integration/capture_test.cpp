@@ -390,23 +390,26 @@ TEST(CaptureTest, ServiceLevelsAndVirtualLanes) {
   EXPECT_EQ(vl_of, (std::map<std::uint64_t, std::uint64_t>{{1, 3}, {6, 2}}));
 }
 
-TEST(CaptureTest, PausesOfASlowReceiver) {
+TEST(CaptureTest, PausesOfACongestedSwitch) {
   for (const bool global : {false, true}) {
+    // Two senders to host 0: the switch stops them.
     const CapturedRun run({{"transport.protocol", "rocev2"},
                            {"transport.service_level", "4"},
                            {"link.flow_control", global ? "pause" : "pfc"},
-                           {"pcie.gen", "2"},
-                           {"pcie.lanes", "1"},
+                           {"fabric.topology", "single_switch"},
+                           {"fabric.hosts", "3"},
+                           {"workload.traffic", "incast"},
                            {"workload.pattern", "bandwidth"},
                            {"workload.msg_size", "256KiB"}});
-    EXPECT_EQ(complaints(run.file()), "");
-    const auto pauses = dissect(run.file(), "macc",
+    const std::string port = run.file("host1.nic.port");
+    EXPECT_EQ(complaints(port), "");
+    const auto pauses = dissect(port, "macc",
                                 {"frame.packet_flags_direction", "eth.src", "macc.opcode",
                                  "macc.pause_time", "macc.cbfc.enbv", "macc.cbfc.pause_time.c4"});
     ASSERT_GT(pauses.size(), 1U);
     const Dissection& first = pauses.front();
     EXPECT_EQ(first.number("frame.packet_flags_direction"), 1U);
-    EXPECT_EQ(first.text("eth.src"), "02:00:00:00:00:02");
+    EXPECT_EQ(first.text("eth.src"), "06:00:00:00:00:01");  // the switch's port 1
     if (global) {
       EXPECT_EQ(first.number("macc.opcode"), 0x0001U);
       EXPECT_EQ(first.number("macc.pause_time"), 0xFFFFU);

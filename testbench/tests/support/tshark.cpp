@@ -32,6 +32,7 @@ std::string output_of(const std::string& command) {
 std::string tshark(const std::string& capture) {
   return "tshark -n -r '" + capture +
          "' -o ip.check_checksum:TRUE -o tcp.check_checksum:TRUE -o eth.check_fcs:TRUE"
+         " -o udp.ignore_ipv6_zero_checksum:TRUE"  // RoCEv2 has none, whatever the IP version
          " --disable-protocol smb_direct --disable-protocol rpcordma --disable-protocol nvme-rdma"
          " --disable-protocol iser ";
 }

@@ -413,6 +413,7 @@ void expect_recovery(FlowControl flow_control) {
   Sink sink_a(a, pool);
   Sink sink_b(b, pool);
   cable.connect(a, b);
+  sc_core::sc_start(sc_core::SC_ZERO_TIME);
   Source source(a, pool);
   source.start(1000, 4200, 4200);
   sc_core::sc_start();

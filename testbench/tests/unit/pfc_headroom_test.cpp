@@ -65,9 +65,9 @@ struct Rig {
     return c;
   }
 
-  void start() {
-    // All eight priorities from a; b keeps its line busy with the longest frames.
-    source_a.start(100'000, 84, config.max_frame_bytes + 20, 8, seed);
+  void start(std::uint32_t priorities) {
+    // b keeps its line busy with the longest frames.
+    source_a.start(100'000, 84, config.max_frame_bytes + 20, priorities, seed);
     source_b.start(100'000, config.max_frame_bytes + 20, config.max_frame_bytes + 20, 1, seed);
   }
 
@@ -84,20 +84,21 @@ struct Rig {
 };
 
 /// Runs all points side by side until every buffer has long been full.
-std::vector<std::unique_ptr<Rig>> run_all(config::FlowControl flow, std::uint64_t divisor) {
+std::vector<std::unique_ptr<Rig>> run_all(config::FlowControl flow, std::uint64_t divisor,
+                                          std::uint32_t priorities) {
   std::vector<std::unique_ptr<Rig>> rigs;
   for (const Point& point : points()) {
     rigs.push_back(
         std::make_unique<Rig>(static_cast<std::uint32_t>(rigs.size()), point, flow, divisor));
   }
   sc_core::sc_start(sc_core::SC_ZERO_TIME);
-  for (auto& rig : rigs) rig->start();
+  for (auto& rig : rigs) rig->start(priorities);
   sc_core::sc_start(to_sc_time(microseconds(600)));
   return rigs;
 }
 
-void expect_lossless(config::FlowControl flow) {
-  const auto rigs = run_all(flow, 0);
+void expect_lossless(config::FlowControl flow, std::uint32_t priorities) {
+  const auto rigs = run_all(flow, 0, priorities);
   for (std::size_t i = 0; i < rigs.size(); ++i) {
     Rig& rig = *rigs[i];
     SCOPED_TRACE("point " + std::to_string(i));
@@ -108,16 +109,23 @@ void expect_lossless(config::FlowControl flow) {
   }
 }
 
-TEST(PfcHeadroom, NoFrameIsLostWithTheComputedHeadroom) {
-  expect_lossless(config::FlowControl::kPfc);
+// One priority that has the whole line, and eight whose pauses queue behind each other.
+TEST(PfcHeadroom, NoFrameOfOnePriorityIsLostWithTheComputedHeadroom) {
+  expect_lossless(config::FlowControl::kPfc, 1);
 }
 
-TEST(PfcHeadroom, NoFrameIsLostUnderGlobalPause) { expect_lossless(config::FlowControl::kPause); }
+TEST(PfcHeadroom, NoFrameOfEightPrioritiesIsLostWithTheComputedHeadroom) {
+  expect_lossless(config::FlowControl::kPfc, 8);
+}
+
+TEST(PfcHeadroom, NoFrameIsLostUnderGlobalPause) {
+  expect_lossless(config::FlowControl::kPause, 8);
+}
 
 // 50 us of cable are 100 us of frames that nobody can stop: with a quarter of the headroom they
 // are lost whatever the phase.
 TEST(PfcHeadroom, FramesAreLostWithAQuarterOfIt) {
-  const auto rigs = run_all(config::FlowControl::kPfc, 4);
+  const auto rigs = run_all(config::FlowControl::kPfc, 4, 1);
   const std::vector<Point> all = points();
   for (std::size_t i = 0; i < rigs.size(); ++i) {
     if (all[i].cable < microseconds(50) || all[i].rate_gbps < 25) continue;
