@@ -10,11 +10,16 @@
 
 namespace rnic::config {
 
-enum class FlowControl { kAuto, kNone, kPfc, kCredit };
+enum class FlowControl { kAuto, kNone, kPfc, kCredit, kPause };
+
+/// No host: what `none` stands for in keys that name one.
+inline constexpr std::uint32_t kNoHost = 0xFFFF'FFFF;
 
 struct FabricConfig {
   std::uint32_t hosts;
-  std::string topology;  ///< back_to_back | single_switch
+  std::string topology;       ///< back_to_back | single_switch
+  std::uint32_t silent_host;  ///< its NIC ignores what arrives from silent_from on; or kNoHost
+  Time silent_from;
 };
 
 struct LinkConfig {
@@ -24,13 +29,35 @@ struct LinkConfig {
   std::uint32_t data_vls;       ///< IB data virtual lanes (priorities on Ethernet are always 8)
   std::uint64_t credit_update;  ///< IB: freed bytes on a VL that trigger a flow-control packet
   Time phy_latency;             ///< PCS/PMA + FEC latency of one end, each direction
+  std::uint64_t mtu;            ///< Ethernet: longest frame less its 18 B of header and FCS; 0: any
+  std::vector<std::uint64_t> sl2vl;  ///< IB: VL of each service level, repeated
+  std::string vl_arb_high;           ///< IB: VL:WEIGHT,...
+  std::string vl_arb_low;
+  std::uint32_t vl_high_limit;                ///< x 4096 B; 255: without limit
+  std::vector<std::uint64_t> pfc_priorities;  ///< Ethernet priorities that PFC protects
+  std::uint64_t pfc_headroom;                 ///< bytes above XOFF; 0: as computed
+  Time pfc_response;                          ///< from a pause's arrival to the last frame start
+  std::string ets;                            ///< Ethernet: PRIORITY:WEIGHT|strict,...
   double loss_rate;
   double corrupt_rate;
+  double duplicate_rate;
+  double reorder_rate;
+  Time reorder_delay;
+  double burst_rate;    ///< probability that a frame begins a burst of losses
+  double burst_length;  ///< mean frames of a burst
+  double burst_loss;    ///< probability that a frame of a burst is lost
+  Time down_at;
+  Time down_time;  ///< 0: the cable is never down
+  std::uint32_t down_cable;
   std::vector<std::uint64_t> drop_list;
+  std::vector<std::uint64_t> corrupt_list;
+  std::vector<std::uint64_t> duplicate_list;
+  std::vector<std::uint64_t> reorder_list;
 };
 
 struct SwitchConfig {
   Time latency;
+  double corrupt_rate;
   std::uint64_t buffer;
   std::uint64_t pfc_xoff;
   std::uint64_t pfc_xon;

@@ -115,8 +115,10 @@ Value assign_number_list(const Parameter& parameter, const std::vector<std::stri
     numbers.push_back(parse_count(part));
     check_range(parameter, static_cast<double>(numbers.back()));
   }
-  std::sort(numbers.begin(), numbers.end());
-  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  if (!parameter.ordered) {
+    std::sort(numbers.begin(), numbers.end());
+    numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  }
   std::vector<std::string> sorted;
   sorted.reserve(numbers.size());
   for (const std::uint64_t number : numbers) sorted.push_back(std::to_string(number));
@@ -219,6 +221,11 @@ Parameter& Parameter::one_of(std::vector<std::uint64_t> values) {
 
 Parameter& Parameter::in(std::string bare_unit) {
   unit = std::move(bare_unit);
+  return *this;
+}
+
+Parameter& Parameter::in_order() {
+  ordered = true;
   return *this;
 }
 

@@ -52,6 +52,7 @@ struct Parameter {
   double maximum = 0;
   std::vector<Choice> choices;         ///< kChoice: names; kList of words: its members
   std::vector<std::uint64_t> allowed;  ///< further restricts a number when not empty
+  bool ordered = false;                ///< kList of numbers: their order and repetition matter
   bool automatic = false;              ///< `auto` is accepted and resolved from other keys
   std::optional<std::string> word;     ///< accepted besides numbers, stands for word_value
   double word_value = 0;
@@ -62,6 +63,7 @@ struct Parameter {
   Parameter& range(double low, double high);
   Parameter& one_of(std::vector<std::uint64_t> values);
   Parameter& in(std::string bare_unit);
+  Parameter& in_order();
   Parameter& or_auto();
   /// `value` beyond 2^64 stands for the largest integer.
   Parameter& or_word(std::string name, double value);

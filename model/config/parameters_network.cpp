@@ -5,6 +5,7 @@ namespace rnic::config {
 namespace {
 
 constexpr double kMillisecond = 1e6;  // ns
+constexpr double kHour = 3600e9;
 constexpr double kGiB = 1073741824.0;
 
 void add_fabric(ParameterTable& table) {
@@ -17,6 +18,15 @@ void add_fabric(ParameterTable& table) {
             {"back_to_back", "single_switch"})
       .assumed("the simplest set-up, and that of most published latencies")
       .means("how the hosts are cabled");
+  table.count("fabric.silent_host", RNIC_FIELD(fabric.silent_host), "none")
+      .range(0, 63)
+      .or_word("none", kNoHost)
+      .assumed("free choice of the user")
+      .means("a host whose NIC stops answering: it takes frames off the link and ignores them");
+  table.time("fabric.silent_from", RNIC_FIELD(fabric.silent_from), "0")
+      .range(0, kHour)
+      .assumed("free choice of the user")
+      .means("simulated time from which on fabric.silent_host is silent");
 }
 
 void add_link(ParameterTable& table) {
@@ -32,10 +42,16 @@ void add_link(ParameterTable& table) {
       .choice<FlowControl>("link.flow_control", RNIC_CHOICE(link.flow_control), "auto",
                            {{"none", FlowControl::kNone},
                             {"pfc", FlowControl::kPfc},
-                            {"credit", FlowControl::kCredit}})
+                            {"credit", FlowControl::kCredit},
+                            {"pause", FlowControl::kPause}})
       .or_auto()
       .spec("IBTA vol. 1, 7.9 (credits); IEEE 802.1Q clause 36 (PFC), which RoCE deployments need")
-      .means("auto: credit for ib, pfc for RoCE, none for iwarp");
+      .means("auto: credit for ib, pfc for RoCE, none for iwarp; pause: all of a link at once");
+  table.bytes("link.mtu", RNIC_FIELD(link.mtu), "any")
+      .range(576, 9216)
+      .or_word("any", 0)
+      .spec("IEEE 802.3, 4.2.4.2.1: a receiver need not pass on what is longer than it is set for")
+      .means("Ethernet MTU of every port: longer frames are dropped as they arrive");
   table.count("link.data_vls", RNIC_FIELD(link.data_vls), "1")
       .one_of({1, 2, 4, 8, 15})
       .spec("IBTA vol. 1, 7.6: 1, 2, 4, 8 or 15 data VLs; one is the least a port may have")
@@ -44,6 +60,37 @@ void add_link(ParameterTable& table) {
       .range(64, 16777216)
       .assumed("a few updates per receive buffer: far more often than credits run out")
       .means("InfiniBand: freed bytes of a VL that make the port send a credit update");
+  table.list("link.sl2vl", RNIC_FIELD(link.sl2vl), "none")
+      .range(0, 14)
+      .in_order()
+      .spec("IBTA vol. 1, 7.6.6; without a table SL i uses VL i modulo link.data_vls")
+      .means("InfiniBand: VL of SL 0, 1, ..., repeated when shorter than 16; none: SL modulo VLs");
+  table.text("link.vl_arb_high", RNIC_FIELD(link.vl_arb_high), "none")
+      .spec("IBTA vol. 1, 7.6.9: up to 64 entries of a VL and a weight in units of 64 B")
+      .means("InfiniBand: high-priority VL arbitration table, VL:WEIGHT,...; none: empty");
+  table.text("link.vl_arb_low", RNIC_FIELD(link.vl_arb_low), "none")
+      .spec("IBTA vol. 1, 7.6.9")
+      .means("InfiniBand: low-priority table; none in both tables: VLs in turn, frame by frame");
+  table.count("link.vl_high_limit", RNIC_FIELD(link.vl_high_limit), "255")
+      .range(0, 255)
+      .spec("IBTA vol. 1, 7.6.9: x 4,096 B; 0: one packet, 255: without limit")
+      .means("InfiniBand: high-priority bytes that may pass a waiting low-priority packet");
+  table.list("link.pfc_priorities", RNIC_FIELD(link.pfc_priorities), "0,1,2,3,4,5,6,7")
+      .range(0, 7)
+      .assumed("all: nothing is lost whatever priority is used; fabrics protect one or two")
+      .means("Ethernet priorities that PFC protects; others drop what does not fit");
+  table.bytes("link.pfc_headroom", RNIC_FIELD(link.pfc_headroom), "auto")
+      .range(1, 1073741824)
+      .or_word("auto", 0)
+      .spec("IEEE 802.1Q annex N: what rate, delays, response time and frame size ask for")
+      .means("receive buffer kept above the pause threshold; less than auto loses frames");
+  table.time("link.pfc_response", RNIC_FIELD(link.pfc_response), "0")
+      .range(0, 100000)
+      .assumed("at once, between frames; IEEE 802.3 allows 394 quanta (2 us) at 100 Gb/s")
+      .means("from the arrival of a pause until its receiver obeys it");
+  table.text("link.ets", RNIC_FIELD(link.ets), "none")
+      .spec("IEEE 802.1Q clause 37 (ETS); none: priorities in turn, frame by frame")
+      .means("Ethernet: PRIORITY:WEIGHT or PRIORITY:strict,...; unlisted ones come last");
   table.time("link.phy_latency", RNIC_FIELD(link.phy_latency), "50ns")
       .range(0, kMillisecond)
       .assumed("about 100 ns for both ends: what RS(528,514) FEC at 100 Gb/s is known to add")
@@ -59,10 +106,59 @@ void add_faults(ParameterTable& table) {
       .range(0, 1)
       .assumed("a healthy cable: bit errors are an experiment")
       .means("probability that a data packet gets a flipped bit on a cable");
+  table.real("link.duplicate_rate", RNIC_FIELD(link.duplicate_rate), "0")
+      .range(0, 1)
+      .assumed("a healthy network: duplicates are an experiment")
+      .means("probability that a packet arrives twice");
+  table.real("link.reorder_rate", RNIC_FIELD(link.reorder_rate), "0")
+      .range(0, 1)
+      .assumed("a healthy network: reordering is an experiment")
+      .means("probability that a packet is held back by link.reorder_delay while others pass");
+  table.time("link.reorder_delay", RNIC_FIELD(link.reorder_delay), "1us")
+      .range(1, 1e9)
+      .assumed("three 4 KiB packets at 100 Gb/s")
+      .means("how long a reordered packet is held back");
+  table.real("link.burst_rate", RNIC_FIELD(link.burst_rate), "0")
+      .range(0, 1)
+      .assumed("a healthy network; Gilbert (1960) and Elliott (1963) describe the model")
+      .means("probability that a packet begins a burst of losses");
+  table.real("link.burst_length", RNIC_FIELD(link.burst_length), "10")
+      .range(1, 1e9)
+      .in("packets")
+      .assumed("free choice of the user")
+      .means("mean length of a burst");
+  table.real("link.burst_loss", RNIC_FIELD(link.burst_loss), "1")
+      .range(0, 1)
+      .assumed("Gilbert's model: the bad state loses everything that Elliott's may spare")
+      .means("probability that a packet in a burst is lost");
+  table.time("link.down_at", RNIC_FIELD(link.down_at), "0")
+      .range(0, kHour)
+      .assumed("free choice of the user")
+      .means("simulated time at which a cable goes down for link.down_time");
+  table.time("link.down_time", RNIC_FIELD(link.down_time), "0")
+      .range(0, kHour)
+      .assumed("a healthy cable; 0: it never goes down")
+      .means("how long the cable is down; everything sent meanwhile is lost");
+  table.count("link.down_cable", RNIC_FIELD(link.down_cable), "0")
+      .range(0, 63)
+      .assumed("free choice of the user")
+      .means("the cable that goes down: the number of its first host, 0 when there is one cable");
   table.list("link.drop_list", RNIC_FIELD(link.drop_list), "none")
       .range(1, 1e15)
       .assumed("free choice of the user")
       .means("data packets to drop, counted from 1 in sending order, as in 5,17");
+  table.list("link.corrupt_list", RNIC_FIELD(link.corrupt_list), "none")
+      .range(1, 1e15)
+      .assumed("free choice of the user")
+      .means("data packets that get a flipped bit, counted as in link.drop_list");
+  table.list("link.duplicate_list", RNIC_FIELD(link.duplicate_list), "none")
+      .range(1, 1e15)
+      .assumed("free choice of the user")
+      .means("data packets that arrive twice, counted as in link.drop_list");
+  table.list("link.reorder_list", RNIC_FIELD(link.reorder_list), "none")
+      .range(1, 1e15)
+      .assumed("free choice of the user")
+      .means("data packets that are held back, counted as in link.drop_list");
 }
 
 void add_switch(ParameterTable& table) {
@@ -72,6 +168,10 @@ void add_switch(ParameterTable& table) {
           "about 270 ns measured for a hop, less the hop's two PHYs and cable; Kalia et al. "
           "(ATC 2016) use 300 ns")
       .means("forwarding latency, last bit in to first bit out of an idle port");
+  table.real("switch.corrupt_rate", RNIC_FIELD(network_switch.corrupt_rate), "0")
+      .range(0, 1)
+      .assumed("healthy memory: soft errors are an experiment")
+      .means("probability that a bit of a frame flips in a switch, unseen by the link's CRC");
   table.bytes("switch.buffer", RNIC_FIELD(network_switch.buffer), "16MiB")
       .range(65536, 4 * kGiB)
       .datasheet("16 MB shared buffer of a 32-port 100 Gb/s switch (NVIDIA Spectrum)")

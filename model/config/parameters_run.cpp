@@ -34,9 +34,9 @@ void add_output(ParameterTable& table) {
   table.text("output.dir", RNIC_FIELD(output.dir), "")
       .assumed(kFreeChoice)
       .means("directory for result.json, latency.csv and traces, created if absent; empty: none");
-  table.list("output.traces", RNIC_FIELD(output.traces), "none")
+  table.list("output.traces", RNIC_FIELD(output.traces), "none", {{"pcap", 0}})
       .assumed(kFreeChoice)
-      .means("traces to write into output.dir; this release writes none");
+      .means("traces to write into output.dir; pcap: what passes each port, in PORT.pcapng");
   table
       .choice<ProgressMode>(
           "output.progress", RNIC_CHOICE(output.progress), "auto",

@@ -6,6 +6,53 @@ namespace {
 
 constexpr double kSecond = 1e9;  // ns
 
+void add_headers(ParameterTable& table) {
+  constexpr const char* kFreeChoice = "free choice of the user";
+  table.count("transport.ip_version", RNIC_FIELD(transport.ip_version), "4")
+      .one_of({4, 6})
+      .spec("IBTA annex A17 (RoCEv2 over IPv4 or IPv6); RFC 9293 (TCP over both)")
+      .means("RoCEv2 and iWARP: IP version; with 6 the addresses are the GIDs");
+  table.flag("transport.grh", RNIC_FIELD(transport.grh), "false")
+      .spec("IBTA vol. 1, 8.3: only packets that leave the subnet need one")
+      .means("InfiniBand: a GRH on every packet (RoCE always has one, or IP)");
+  table.flag("transport.vlan", RNIC_FIELD(transport.vlan), "false")
+      .spec("IEEE 802.1Q, 9.6: optional; carries the priority")
+      .means("Ethernet: frames have a VLAN tag");
+  table.count("transport.vlan_id", RNIC_FIELD(transport.vlan_id), "0")
+      .range(0, 4094)
+      .spec("IEEE 802.1Q, 9.6: 0 is a tag for the priority alone")
+      .means("Ethernet: VLAN of the tag");
+  table.count("transport.dscp", RNIC_FIELD(transport.dscp), "auto")
+      .range(0, 63)
+      .or_word("auto", kDscpOfPriority)
+      .spec("RFC 2474; without a VLAN tag the class selector (DSCP / 8) is the priority")
+      .means("RoCEv2 and iWARP: DSCP; auto: 8 x the priority of the QP");
+  table.count("transport.ecn", RNIC_FIELD(transport.ecn), "0")
+      .one_of({0, 1, 2})
+      .spec("RFC 3168: 0 not capable, 1 ECT(1), 2 ECT(0)")
+      .means("RoCEv2 and iWARP: ECN codepoint of what is sent");
+  table.count("transport.hop_limit", RNIC_FIELD(transport.hop_limit), "64")
+      .range(1, 255)
+      .spec("RFC 1700: the recommended default TTL")
+      .means("TTL or hop limit");
+  table.count("transport.flow_label", RNIC_FIELD(transport.flow_label), "0")
+      .range(0, 0xFFFFF)
+      .spec("IBTA annex A17 and Linux ib_verbs.h: the UDP source port is a hash of it")
+      .means("flow label of GRH and IPv6; RoCEv2's source port, 0: from the QP numbers");
+  table.list("transport.service_level", RNIC_FIELD(transport.service_level), "0")
+      .range(0, 15)
+      .in_order()
+      .assumed(kFreeChoice)
+      .means("SL (Ethernet: priority, 0..7) of a flow's first, second, ... QP, repeated");
+  table
+      .list("transport.response_service_level", RNIC_FIELD(transport.response_service_level),
+            "none")
+      .range(0, 15)
+      .in_order()
+      .assumed("none: as transport.service_level, which is how connections are usually made")
+      .means("the same for the QPs of the answering end: its ACKs and READ responses use it");
+}
+
 void add_protocol(ParameterTable& table) {
   table
       .choice<Protocol>("transport.protocol", RNIC_CHOICE(transport.protocol), "ib",
@@ -27,6 +74,7 @@ void add_protocol(ParameterTable& table) {
       .or_auto()
       .spec("IBTA vol. 1: path MTU 256, 512, 1024, 2048 or 4096")
       .means("IB/RoCE: path MTU; iWARP: Ethernet MTU (576..9216); auto: 4096, iWARP 9000");
+  add_headers(table);
   table
       .choice<Recovery>(
           "transport.recovery", RNIC_CHOICE(transport.recovery), "go_back_n",
@@ -144,8 +192,8 @@ void add_tcp_flow(ParameterTable& table) {
       .means("iWARP: selective acknowledgement and placement out of order; false: go-back-N");
   table.time("tcp.connection_setup", RNIC_FIELD(tcp.connection_setup), "0ns")
       .range(0, kSecond)
-      .assumed("0: connections exist when a run starts; else three-way handshake and MPA start-up")
-      .means("iWARP: time that bringing a QP to RTS takes for connecting");
+      .assumed("0: free of cost; kernel connection managers take milliseconds")
+      .means("iWARP: time of the connection manager on the way to RTS, besides the frames");
   table.count("tcp.context_lines", RNIC_FIELD(tcp.context_lines), "1")
       .range(1, 16)
       .assumed("1: as RC; TCP state (congestion, RTT, reassembly) may need a second line")
@@ -153,6 +201,13 @@ void add_tcp_flow(ParameterTable& table) {
 }
 
 void add_tcp_framing(ParameterTable& table) {
+  table.flag("tcp.handshake", RNIC_FIELD(tcp.handshake), "true")
+      .spec("RFC 9293, 3.5 (SYN); RFC 5044, 7.1 (MPA request and reply frames)")
+      .means("iWARP: connections are set up on the wire; false: they exist at once");
+  table.time("tcp.syn_timeout", RNIC_FIELD(tcp.syn_timeout), "1s")
+      .range(1000, 60 * kSecond)
+      .spec("RFC 6298, 2.1: 1 s before the first measurement of a round trip")
+      .means("iWARP: wait before an unanswered set-up frame is sent again; doubles each time");
   table.flag("tcp.timestamps", RNIC_FIELD(tcp.timestamps), "false")
       .spec("RFC 7323, section 3: optional")
       .means("iWARP: 12 B timestamp option in each segment");

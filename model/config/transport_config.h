@@ -2,10 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "base/time.h"
 
 namespace rnic::config {
+
+/// transport.dscp=auto.
+inline constexpr std::uint32_t kDscpOfPriority = 64;
 
 enum class Protocol { kIb, kRoceV1, kRoceV2, kIwarp };
 enum class TransportType { kRc, kUc, kUd };
@@ -30,6 +34,16 @@ struct TransportConfig {
   std::uint32_t min_rnr_timer;
   std::uint32_t max_rd_atomic;
   std::uint32_t max_dest_rd_atomic;
+  std::uint32_t ip_version;  ///< RoCEv2 and iWARP: 4 or 6
+  bool grh;                  ///< InfiniBand: GRH on every packet
+  bool vlan;                 ///< Ethernet: 802.1Q tag
+  std::uint32_t vlan_id;
+  std::uint32_t dscp;  ///< of RoCEv2 and iWARP; kDscpOfPriority: 8 x priority
+  std::uint32_t ecn;   ///< ECN codepoint that is sent
+  std::uint32_t hop_limit;
+  std::uint32_t flow_label;  ///< 0: the source port's entropy comes from the QP numbers
+  std::vector<std::uint64_t> service_level;           ///< of the i-th QP of a flow, repeated
+  std::vector<std::uint64_t> response_service_level;  ///< of the answering end; empty: the same
   std::uint32_t ack_every;  ///< AckReq every n packets inside a long message
   Time ack_coalesce_time;   ///< least time between two ACKs of a QP; those between are merged
 };
@@ -42,8 +56,10 @@ struct TcpConfig {
   Time min_rto;
   CongestionControl congestion_control;
   bool sack;              ///< selective acknowledgement and placement out of order; else go-back-N
-  Time connection_setup;  ///< SYN, SYN-ACK, ACK and the MPA start-up frames
+  Time connection_setup;  ///< of the connection manager, besides the frames
   std::uint32_t context_lines;  ///< context cache entries that a connection takes
+  bool handshake;    ///< connections are set up by frames on the wire
+  Time syn_timeout;  ///< first retry of a set-up segment; doubles
   bool timestamps;
   bool mpa_crc;
   bool mpa_markers;

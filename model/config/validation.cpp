@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "config/quantity.h"
+#include "config/service_level.h"
 
 namespace rnic::config {
 namespace {
@@ -121,6 +122,25 @@ void check_network(const Config& config) {
     throw ConfigError(
         std::string("link.flow_control=pfc needs transport.protocol=rocev1 or rocev2, not ") +
         name_of(protocol) + " (valid: none" + (protocol == Protocol::kIb ? "|credit" : "") + ")");
+  }
+  if (flow_control == FlowControl::kPause && protocol == Protocol::kIb) {
+    throw ConfigError(
+        "link.flow_control=pause needs an Ethernet protocol, not ib (valid: none|credit)");
+  }
+  check_service_levels(config);
+  if (config.fabric.silent_host != kNoHost && config.fabric.silent_host >= config.fabric.hosts) {
+    throw ConfigError(equals("fabric.silent_host", config.fabric.silent_host) +
+                      " does not exist (valid: below " +
+                      equals("fabric.hosts", config.fabric.hosts) + ")");
+  }
+  const std::uint32_t cables =
+      config.fabric.topology == "back_to_back" ? config.fabric.hosts / 2 : config.fabric.hosts;
+  if (config.link.down_cable >= cables) {
+    throw ConfigError(equals("link.down_cable", config.link.down_cable) + " does not exist (" +
+                      std::to_string(cables) + " cables)");
+  }
+  if (config.link.mtu != 0 && protocol == Protocol::kIb) {
+    throw ConfigError("link.mtu is Ethernet's; InfiniBand has transport.mtu alone");
   }
   if (config.fabric.topology == "back_to_back" && config.fabric.hosts != 2) {
     throw ConfigError(equals("fabric.hosts", config.fabric.hosts) +
@@ -241,6 +261,12 @@ std::uint64_t automatic_window(const Config& config) {
   return std::clamp(static_cast<std::uint64_t>(2 * bytes / config.transport.mtu), kLeast, kMost);
 }
 
+void check_output(const Config& config) {
+  if (!config.output.traces.empty() && config.output.dir.empty()) {
+    throw ConfigError("output.traces needs output.dir, where the traces go");
+  }
+}
+
 }  // namespace
 
 std::string automatic_text(std::string_view key, const Config& config) {
@@ -273,6 +299,7 @@ void validate(const Config& config) {
   check_network(config);
   check_nic(config);
   check_workload(config);
+  check_output(config);
 }
 
 }  // namespace rnic::config

@@ -97,6 +97,9 @@ void CreditFlowControl::control_received(const protocol::Frame& frame, Time arri
   if (packet.op == LinkPacket::kOpInit) {
     lane.limit = packet.fccl;
     lane.received = packet.fctbs;
+    // What was told before a training counts no more. The grant makes the port look again.
+    grants_.clear();
+    grants_.push_back(Grant{arrival, packet.vl, packet.fccl});
     return;
   }
   grants_.push_back(Grant{arrival, packet.vl, packet.fccl});

@@ -27,6 +27,7 @@ std::unique_ptr<FlowControl> make_flow_control(const LinkPortConfig& config,
     case config::FlowControl::kCredit:
       return std::make_unique<CreditFlowControl>(config, channel);
     case config::FlowControl::kPfc:
+    case config::FlowControl::kPause:
       return std::make_unique<PauseFlowControl>(config, channel);
     case config::FlowControl::kNone:
     case config::FlowControl::kAuto:

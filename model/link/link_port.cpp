@@ -19,12 +19,13 @@ LinkPort::LinkPort(const sc_core::sc_module_name& name, const LinkPortConfig& co
       config_(resolve(config)),
       frames_(frames),
       flow_(make_flow_control(config_, *this)),
-      arbiter_(std::make_unique<RoundRobinArbiter>()),
+      arbiter_(make_arbiter(config_)),
       lanes_(config_.lanes),
       unit_(this->name()),
       tx_alarm_("tx_alarm", this, &LinkPort::pump),
       flow_alarm_("flow_alarm", this, &LinkPort::flow_wake),
-      arrivals_("arrivals", this, &LinkPort::arrived) {
+      arrivals_("arrivals", this, &LinkPort::arrived),
+      late_arrivals_("late_arrivals", this, &LinkPort::arrived) {
   tx.bind(static_cast<tlm::tlm_bw_transport_if<tlm_ext::FrameTypes>&>(*this));
   rx.bind(static_cast<tlm::tlm_fw_transport_if<tlm_ext::FrameTypes>&>(*this));
 }
@@ -119,6 +120,7 @@ Time LinkPort::serialize(Frame& frame, Time start) {
 }
 
 void LinkPort::put_on_wire(Frame& frame, Time end, Time now) {
+  if (tap_ != nullptr) tap_->frame_passed(frame, TapDirection::kSent, end);
   tlm::tlm_phase phase = tlm::BEGIN_REQ;
   sc_core::sc_time delay = to_sc_time(end + config_.phy_latency - now);
   tx->nb_transport_fw(frame, phase, delay);
@@ -132,6 +134,7 @@ void LinkPort::transmit_data(Frame* frame, Time start, Time now) {
   const std::uint32_t lane = frame->lane;
   const std::uint32_t bytes = frame->frame_bytes();
   const Time end = serialize(*frame, start);
+  arbiter_->sent(lane, bytes);
   ++sent_.frames;
   if (frame->frame_class == FrameClass::kData) {
     ++sent_.data_packets;
@@ -157,6 +160,7 @@ Frame* LinkPort::take_control_frame() {
   frame->checksums_deferred = true;
   frame->has_payload_data = false;
   frame->ecn_marked = false;
+  frame->uncounted = false;
   frame->trace = nullptr;
   frame->sequence = 0;
   return frame;
@@ -184,6 +188,7 @@ void LinkPort::transmit_control(Frame* frame, Time start, Time now) {
 }
 
 void LinkPort::send_training(Frame* frame) {
+  if (tap_ != nullptr) tap_->frame_passed(*frame, TapDirection::kSent, sim_now());
   frame->wire_bytes = 0;  // no line time, not counted
   tlm::tlm_phase phase = tlm::BEGIN_REQ;
   sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
@@ -198,8 +203,13 @@ tlm::tlm_sync_enum LinkPort::nb_transport_fw(Frame& frame, tlm::tlm_phase& phase
   const Time now = sim_now();
   const Time arrival = now + from_sc_time(delay) + config_.phy_latency;
   received_.wire_bytes += frame.wire_bytes;
+  if (tap_ != nullptr) tap_->frame_passed(frame, TapDirection::kReceived, arrival);
   if (frame.frame_class != FrameClass::kLinkControl) {
     if (frame.lane >= lanes_.size()) panic(name(), "a frame arrived on a lane that does not exist");
+    if (frame.uncounted) {
+      late_arrivals_.post(arrival, &frame);
+      return tlm::TLM_COMPLETED;
+    }
     flow_->expect(frame);
     arrivals_.post(arrival, &frame);
     return tlm::TLM_COMPLETED;
@@ -219,8 +229,14 @@ void LinkPort::arrived(Frame*& frame) {
   const Time now = sim_now();
   if (frame->trace != nullptr) frame->trace->mark(stats::Stage::kPropagate, now);
   ++received_.frames;
-  if (!flow_->admit(*frame, now)) {
+  if (!frame->uncounted && !flow_->admit(*frame, now)) {
     ++dropped_;
+    frames_.give(frame);
+    return;
+  }
+  if (frame->frame_bytes() > config_.largest_accepted) {
+    ++oversize_;
+    if (!frame->uncounted) flow_->release(frame->lane, frame->frame_bytes(), now, now);
     frames_.give(frame);
     return;
   }
@@ -259,7 +275,7 @@ void LinkPort::reset_statistics(Time now) {
   unit_.reset(now);
   if (stalled_since_ != kTimeNever) stalled_since_ = std::max(stalled_since_, now);
   sent_ = received_ = PortCounters{};
-  dropped_ = 0;
+  dropped_ = oversize_ = 0;
   flow_->reset_statistics(now);
 }
 

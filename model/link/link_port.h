@@ -10,6 +10,7 @@
 #include "base/ring.h"
 #include "link/alarm.h"
 #include "link/flow_control.h"
+#include "link/frame_tap.h"
 #include "link/lane_arbiter.h"
 #include "link/link_port_config.h"
 #include "protocol/frame.h"
@@ -67,6 +68,9 @@ class LinkPort : public sc_core::sc_module,
   void set_receiver(FrameReceiver* receiver) { receiver_ = receiver; }
   void set_egress_client(EgressClient* client) { client_ = client; }
 
+  /// Shows every frame to `tap` from now on; null: to nobody. It outlives the port.
+  void set_tap(FrameTap* tap) { tap_ = tap; }
+
   /// The transmit queue of `lane` has room for a data frame.
   bool can_send(std::uint32_t lane) const {
     return config_.egress_frames == 0 || lanes_[lane].size() < config_.egress_frames;
@@ -84,6 +88,10 @@ class LinkPort : public sc_core::sc_module,
   const PortCounters& received() const { return received_; }
   /// Frames lost because the receive buffer was full.
   std::uint64_t dropped() const { return dropped_; }
+  /// Frames lost because they were longer than the link's MTU allows.
+  std::uint64_t oversize() const { return oversize_; }
+  /// The cable was down and is up again: both ends tell their state anew.
+  void retrain() { flow_->link_up(); }
   /// Time for which the peer paused lanes, summed over lanes.
   Time paused(Time now);
   /// Largest fill of a lane's receive buffer, bytes.
@@ -132,6 +140,7 @@ class LinkPort : public sc_core::sc_module,
   std::unique_ptr<LaneArbiter> arbiter_;
   FrameReceiver* receiver_ = nullptr;
   EgressClient* client_ = nullptr;
+  FrameTap* tap_ = nullptr;
   std::vector<Ring<Waiting>> lanes_;
   std::uint32_t occupied_lanes_ = 0;  ///< bit i: lane i has waiting frames
   std::uint32_t queued_ = 0;
@@ -142,9 +151,11 @@ class LinkPort : public sc_core::sc_module,
   PortCounters sent_;
   PortCounters received_;
   std::uint64_t dropped_ = 0;
+  std::uint64_t oversize_ = 0;
   Alarm<LinkPort> tx_alarm_;
   Alarm<LinkPort> flow_alarm_;
   DelayLine<LinkPort, protocol::Frame*> arrivals_;
+  EventQueue<LinkPort, protocol::Frame*> late_arrivals_;  ///< of frames in no order
 };
 
 }  // namespace rnic::link

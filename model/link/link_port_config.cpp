@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "config/config.h"
+#include "config/service_level.h"
 
 namespace rnic::link {
 namespace {
@@ -15,6 +16,8 @@ constexpr std::uint32_t kMaxLanes = 15;
 /// Largest sum of headers and trailers around an IB or RoCE payload: RoCEv1 with GRH, RETH and
 /// immediate needs 14 + 4 + 40 + 12 + 16 + 4 + 8 = 98 bytes.
 constexpr std::uint32_t kRdmaOverhead = 104;
+/// RoCEv2 over IPv6 with a VLAN tag: 14 + 4 + 40 + 8 + 12 + 16 + 4 + 8 = 106.
+constexpr std::uint32_t kRdmaIpv6Overhead = 108;
 /// Ethernet header, VLAN tag and FCS around an IP packet.
 constexpr std::uint32_t kEthernetOverhead = 22;
 
@@ -23,7 +26,8 @@ std::uint64_t bytes_in(const BitRate& rate, Time time) {
 }
 
 void resolve_pfc(LinkPortConfig& config) {
-  const std::uint64_t headroom = pfc_headroom(config);
+  const std::uint64_t headroom =
+      config.pfc_headroom != 0 ? config.pfc_headroom : pfc_headroom(config);
   const std::uint64_t wanted_xoff =
       config.pfc_xoff != 0 ? config.pfc_xoff : 2 * std::uint64_t{config.max_frame_bytes};
   if (wanted_xoff + headroom > config.rx_buffer) {
@@ -51,15 +55,20 @@ std::uint64_t pfc_headroom(const LinkPortConfig& config) {
                                         protocol::kEthernetPreambleBytes +
                                         protocol::kEthernetGapBytes;
   // Either end may be committed to frames of its own when the pause is due.
-  const Time on_the_way = 2 * config.cable_delay + 4 * config.phy_latency + 2 * config.commit_ahead;
-  return bytes_in(config.rate, on_the_way) + kPauseBytes +
-         2 * (std::uint64_t{config.max_frame_bytes} + protocol::kEthernetPreambleBytes +
+  const Time on_the_way = 2 * config.cable_delay + 4 * config.phy_latency +
+                          2 * config.commit_ahead + config.pause_response;
+  // The frame that crosses the threshold, one of ours that the pause waits for, one of the peer's;
+  // and before our pause those of all other priorities.
+  return bytes_in(config.rate, on_the_way) + kPriorities * std::uint64_t{kPauseBytes} +
+         3 * (std::uint64_t{config.max_frame_bytes} + protocol::kEthernetPreambleBytes +
               protocol::kEthernetGapBytes);
 }
 
 LinkPortConfig resolve(LinkPortConfig config) {
   if (!config.rate.valid()) throw ConfigError("a link needs a positive rate");
-  if (config.flow_control == config::FlowControl::kPfc) config.lanes = kPriorities;
+  const bool pauses = config.flow_control == config::FlowControl::kPfc ||
+                      config.flow_control == config::FlowControl::kPause;
+  if (pauses) config.lanes = kPriorities;
   if (config.lanes == 0 || config.lanes > kMaxLanes) {
     throw ConfigError("a link has 1 to 15 lanes, not " + std::to_string(config.lanes));
   }
@@ -68,9 +77,34 @@ LinkPortConfig resolve(LinkPortConfig config) {
                       " bytes does not hold one frame of " +
                       std::to_string(config.max_frame_bytes));
   }
-  if (config.flow_control == config::FlowControl::kPfc) resolve_pfc(config);
+  if (pauses) resolve_pfc(config);
   return config;
 }
+
+namespace {
+
+/// What service levels and priorities mean to a port.
+void add_service_levels(const config::Config& config, LinkPortConfig& port) {
+  const config::LinkConfig& link = config.link;
+  const bool ib = config.transport.protocol == config::Protocol::kIb;
+  port.pfc_headroom = link.pfc_headroom;
+  port.pause_response = link.pfc_response;
+  port.lossless_lanes = 0;
+  for (const std::uint64_t priority : link.pfc_priorities) port.lossless_lanes |= 1U << priority;
+  if (ib) {
+    port.arbitration_high = config::parse_vl_weights("link.vl_arb_high", link.vl_arb_high);
+    port.arbitration_low = config::parse_vl_weights("link.vl_arb_low", link.vl_arb_low);
+    port.arbitration_limit = link.vl_high_limit;
+  } else {
+    port.ets = config::parse_ets("link.ets", link.ets);
+    if (link.mtu != 0) {
+      port.largest_accepted = static_cast<std::uint32_t>(link.mtu) + kEthernetOverhead;
+    }
+  }
+  port.used_lanes = config::used_lanes(config);
+}
+
+}  // namespace
 
 LinkPortConfig nic_port_config(const config::Config& config, const protocol::MacAddress& mac) {
   LinkPortConfig port;
@@ -85,7 +119,11 @@ LinkPortConfig nic_port_config(const config::Config& config, const protocol::Mac
   port.max_frame_bytes =
       config.transport.mtu +
       (config.transport.protocol == config::Protocol::kIwarp ? kEthernetOverhead : kRdmaOverhead);
+  if (config.transport.ip_version == 6 && config.transport.protocol == config::Protocol::kRoceV2) {
+    port.max_frame_bytes = config.transport.mtu + kRdmaIpv6Overhead;
+  }
   port.egress_frames = std::max<std::uint32_t>(config.nic.tx_slots, 1);
+  add_service_levels(config, port);
   port.mac = mac;
   return port;
 }

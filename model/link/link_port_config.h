@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "base/bit_rate.h"
 #include "base/time.h"
 #include "config/link_config.h"
+#include "config/weights.h"
 #include "protocol/ethernet.h"
 #include "stats/stage.h"
 
@@ -24,9 +26,18 @@ struct LinkPortConfig {
   std::uint32_t lanes = 1;              ///< IB data VLs (at most 15) or Ethernet priorities (8)
   std::uint64_t rx_buffer = 262'144;    ///< bytes of each lane
   std::uint64_t credit_update = 8'192;  ///< freed bytes of a VL that trigger a credit update
-  std::uint64_t pfc_xoff = 0;  ///< fill that pauses the peer; 0: as high as the headroom allows
-  std::uint64_t pfc_xon = 0;   ///< fill that lets it go on; 0: two frames below pfc_xoff
-  std::uint16_t pause_quanta = 0xFFFF;         ///< length of one pause, x 512 bit times
+  std::uint64_t pfc_xoff = 0;      ///< fill that pauses the peer; 0: as high as the headroom allows
+  std::uint64_t pfc_xon = 0;       ///< fill that lets it go on; 0: two frames below pfc_xoff
+  std::uint64_t pfc_headroom = 0;  ///< bytes above pfc_xoff; 0: what lossless operation needs
+  Time pause_response{0};          ///< from a pause's arrival until this end obeys it
+  std::uint32_t lossless_lanes = 0xFF;               ///< bit i: PFC protects priority i
+  std::uint32_t used_lanes = 1;                      ///< bit i: some connection uses lane i
+  std::vector<config::LaneWeight> arbitration_high;  ///< IB VL arbitration; both empty: in turn
+  std::vector<config::LaneWeight> arbitration_low;
+  std::uint32_t arbitration_limit = 255;         ///< x 4096 B of high priority; 255: without limit
+  std::vector<config::LaneWeight> ets;           ///< Ethernet; empty: in turn
+  std::uint32_t largest_accepted = 0xFFFF'FFFF;  ///< longer frames are dropped on arrival
+  std::uint16_t pause_quanta = 0xFFFF;           ///< length of one pause, x 512 bit times
   std::uint32_t max_frame_bytes = 4096 + 104;  ///< largest frame, first header to last trailer byte
   std::uint32_t egress_frames = 256;  ///< frames each lane's transmit queue holds; 0: unbounded
   /// An idle port commits itself to a frame that will be ready this soon instead of waiting for it

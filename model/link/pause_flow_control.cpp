@@ -3,8 +3,11 @@
 
 #include <algorithm>
 
+#include "base/timeline.h"
+
 namespace rnic::link {
 
+using protocol::PauseFrame;
 using protocol::PfcFrame;
 
 PauseFlowControl::PauseFlowControl(const LinkPortConfig& config, ControlChannel& channel)
@@ -14,7 +17,22 @@ PauseFlowControl::PauseFlowControl(const LinkPortConfig& config, ControlChannel&
       xoff_(config.pfc_xoff),
       xon_(config.pfc_xon),
       quanta_(config.pause_quanta),
+      response_(config.pause_response),
+      lossless_(config.flow_control == config::FlowControl::kPause ? 1 : config.lossless_lanes),
+      global_(config.flow_control == config::FlowControl::kPause),
       mac_(config.mac) {}
+
+void PauseFlowControl::link_up() {
+  // Pauses of before a failure of the cable are void.
+  orders_.clear();
+  for (Gate& gate : gates_) {
+    settle(gate, sim_now());
+    gate.until = std::min(gate.until, sim_now());
+  }
+  for (std::uint32_t i = 0; i < kPriorities; ++i) {
+    if (lanes_[i].pausing) tell(i, quanta_, sim_now());
+  }
+}
 
 void PauseFlowControl::settle(Gate& gate, Time now) {
   const Time end = std::min(now, gate.until);
@@ -36,7 +54,7 @@ void PauseFlowControl::apply_orders(Time now) {
 
 bool PauseFlowControl::may_send(std::uint32_t lane, std::uint32_t /*bytes*/, Time now) {
   apply_orders(now);
-  return gates_[lane].until <= now;
+  return gates_[index(lane)].until <= now;
 }
 
 Time PauseFlowControl::next_change(Time now) const {
@@ -48,11 +66,12 @@ Time PauseFlowControl::next_change(Time now) const {
 }
 
 bool PauseFlowControl::admit(const protocol::Frame& frame, Time now) {
-  Lane& lane = lanes_[frame.lane];
+  const std::uint32_t which = index(frame.lane);
+  Lane& lane = lanes_[which];
   const bool fits = lane.buffer.take(frame.frame_bytes(), now);
-  if (!lane.pausing && lane.buffer.occupied() >= xoff_) {
+  if (!lane.pausing && lane.buffer.occupied() >= xoff_ && ((lossless_ >> which) & 1U) != 0) {
     lane.pausing = true;
-    tell(frame.lane, quanta_, now);
+    tell(which, quanta_, now);
     watch(lane);
   }
   return fits;
@@ -60,7 +79,7 @@ bool PauseFlowControl::admit(const protocol::Frame& frame, Time now) {
 
 void PauseFlowControl::release(std::uint32_t lane_index, std::uint32_t bytes, Time when,
                                Time /*now*/) {
-  Lane& lane = lanes_[lane_index];
+  Lane& lane = lanes_[index(lane_index)];
   lane.buffer.release(bytes, when);
   if (lane.pausing) watch(lane);
 }
@@ -85,13 +104,20 @@ void PauseFlowControl::wake(Time now) {
 }
 
 void PauseFlowControl::tell(std::uint32_t lane, std::uint16_t quanta, Time now) {
-  PfcFrame pause;
-  pause.source = mac_;
-  pause.enable = static_cast<std::uint8_t>(1U << lane);
-  pause.time[lane] = quanta;
   lanes_[lane].renew_at = now + rate_.time_for(std::uint64_t{quanta} * kQuantumBytes) / 2;
   protocol::Frame* frame = channel_.take_control_frame();
-  pause.encode(frame->header);
+  if (global_) {
+    PauseFrame pause;
+    pause.source = mac_;
+    pause.time = quanta;
+    pause.encode(frame->header);
+  } else {
+    PfcFrame pause;
+    pause.source = mac_;
+    pause.enable = static_cast<std::uint8_t>(1U << lane);
+    pause.time[lane] = quanta;
+    pause.encode(frame->header);
+  }
   frame->header_bytes = PfcFrame::kBytes;
   frame->trailer_bytes = protocol::kFcsBytes;
   frame->lane = static_cast<std::uint8_t>(lane);
@@ -101,12 +127,19 @@ void PauseFlowControl::tell(std::uint32_t lane, std::uint16_t quanta, Time now) 
 }
 
 void PauseFlowControl::control_received(const protocol::Frame& frame, Time arrival) {
+  const Time at = arrival + response_;
+  if (global_) {
+    const PauseFrame pause = PauseFrame::decode(frame.header);
+    if (pause.is_pause()) orders_.push_back(Order{at, 1, {pause.time}});
+    return;
+  }
   const PfcFrame pause = PfcFrame::decode(frame.header);
-  if (pause.is_pfc()) orders_.push_back(Order{arrival, pause.enable, pause.time});
+  if (pause.is_pfc()) orders_.push_back(Order{at, pause.enable, pause.time});
 }
 
 Time PauseFlowControl::paused(std::uint32_t lane, Time now) {
   apply_orders(now);
+  if (global_ && lane != 0) return kTimeZero;  // one gate for all, counted once
   settle(gates_[lane], now);
   return gates_[lane].total;
 }

@@ -11,10 +11,11 @@
 
 namespace rnic::link {
 
-/// Ethernet's priority-based flow control (IEEE 802.1Qbb): the receiver pauses a priority when its
-/// buffer fills to XOFF and lets it go on at XON. A pause lasts a number of quanta and is renewed
-/// at half-time while the buffer stays above XON. A pause that has arrived takes effect between
-/// frames.
+/// Ethernet's flow control by pauses: of each priority (IEEE 802.1Qbb) or of the link as a whole
+/// (IEEE 802.3x, with one receive buffer for all priorities): the receiver pauses a priority when
+/// its buffer fills to XOFF and lets it go on at XON. A pause lasts a number of quanta and is
+/// renewed at half-time while the buffer stays above XON. A pause that has arrived takes effect
+/// between frames.
 class PauseFlowControl : public FlowControl {
  public:
   static constexpr std::uint32_t kPriorities = 8;
@@ -33,6 +34,7 @@ class PauseFlowControl : public FlowControl {
   void control_received(const protocol::Frame& frame, Time arrival) override;
   void wake(Time now) override;
   Time paused(std::uint32_t lane, Time now) override;
+  void link_up() override;
   std::uint64_t highest_fill() const override;
   void reset_statistics(Time now) override;
 
@@ -56,6 +58,8 @@ class PauseFlowControl : public FlowControl {
     std::array<std::uint16_t, kPriorities> time{};
   };
 
+  /// Buffer and gate of a lane.
+  std::uint32_t index(std::uint32_t lane) const { return global_ ? 0 : lane; }
   void apply_orders(Time now);
   static void settle(Gate& gate, Time now);
   void tell(std::uint32_t lane, std::uint16_t quanta, Time now);
@@ -69,6 +73,9 @@ class PauseFlowControl : public FlowControl {
   std::uint64_t xoff_;
   std::uint64_t xon_;
   std::uint16_t quanta_;
+  Time response_;
+  std::uint32_t lossless_;  ///< bit i: lane i pauses the peer instead of losing frames
+  bool global_;
   protocol::MacAddress mac_;
 };
 

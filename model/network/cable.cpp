@@ -3,20 +3,25 @@
 
 #include "base/error.h"
 #include "base/sc_time.h"
+#include "base/timeline.h"
 
 namespace rnic::network {
 
 using protocol::Frame;
 
 Cable::Cable(const sc_core::sc_module_name& name, Time delay, const FaultConfig& faults,
-             std::uint64_t seed, protocol::FramePool& frames, const FrameChecksums* checksums)
+             std::uint64_t seed, protocol::FramePool& frames, const FrameChecksums* checksums,
+             const Outage& outage)
     : sc_module(name),
       delay_(delay),
       frames_(frames),
+      outage_(outage),
+      up_alarm_("up_alarm", this, &Cable::up_again),
       injector_(faults, seed, this->name(), checksums) {
   for (End& end : ends_) end.cable = this;
   ends_[0].onward = &to_b;
   ends_[1].onward = &to_a;
+  ends_[1].direction = 1;
   from_a.bind(static_cast<tlm::tlm_fw_transport_if<tlm_ext::FrameTypes>&>(ends_[0]));
   from_b.bind(static_cast<tlm::tlm_fw_transport_if<tlm_ext::FrameTypes>&>(ends_[1]));
   to_a.bind(static_cast<tlm::tlm_bw_transport_if<tlm_ext::FrameTypes>&>(ends_[0]));
@@ -24,6 +29,8 @@ Cable::Cable(const sc_core::sc_module_name& name, Time delay, const FaultConfig&
 }
 
 void Cable::connect(link::LinkPort& a, link::LinkPort& b) {
+  ports_[0] = &a;
+  ports_[1] = &b;
   a.tx.bind(from_a);
   b.tx.bind(from_b);
   to_a.bind(a.rx);
@@ -32,12 +39,48 @@ void Cable::connect(link::LinkPort& a, link::LinkPort& b) {
 
 tlm::tlm_sync_enum Cable::End::nb_transport_fw(Frame& frame, tlm::tlm_phase& phase,
                                                sc_core::sc_time& delay) {
-  if (cable->injector_.active() && cable->injector_.lose_or_damage(frame)) {
+  if (cable->outage_.length > kTimeZero && cable->down(sim_now() + from_sc_time(delay))) {
+    ++cable->lost_while_down_;
     cable->frames_.give(&frame);
     return tlm::TLM_COMPLETED;
   }
   delay += to_sc_time(cable->delay_);
+  if (cable->injector_.active()) {
+    const Fate fate = cable->injector_.judge(frame, direction);
+    if (fate.lost) {
+      cable->frames_.give(&frame);
+      return tlm::TLM_COMPLETED;
+    }
+    if (fate.duplicated) cable->repeat(frame, *this, from_sc_time(delay));
+    if (fate.held_back) {
+      frame.uncounted = true;
+      delay += to_sc_time(cable->injector_.reorder_delay());
+    }
+  }
   return (*onward)->nb_transport_fw(frame, phase, delay);
+}
+
+/// A copy that arrives right behind the original.
+void Cable::repeat(const Frame& frame, End& end, Time delay) {
+  Frame* copy = frames_.take();
+  protocol::copy_frame(frame, *copy);
+  copy->uncounted = true;
+  tlm::tlm_phase phase = tlm::BEGIN_REQ;
+  sc_core::sc_time annotated = to_sc_time(delay + picoseconds(1));
+  (*end.onward)->nb_transport_fw(*copy, phase, annotated);
+}
+
+void Cable::start_of_simulation() {
+  if (outage_.length > kTimeZero) up_alarm_.set(outage_.at + outage_.length);
+}
+
+void Cable::up_again(Time /*now*/) {
+  // Twice: what one end tells depends on what the other told before.
+  for (int round = 0; round < 2; ++round) {
+    for (link::LinkPort* port : ports_) {
+      if (port != nullptr) port->retrain();
+    }
+  }
 }
 
 tlm::tlm_sync_enum Cable::End::nb_transport_bw(Frame& /*frame*/, tlm::tlm_phase& /*phase*/,

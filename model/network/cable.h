@@ -6,19 +6,28 @@
 #include <systemc>
 
 #include "base/time.h"
+#include "link/alarm.h"
 #include "link/link_port.h"
 #include "network/fault_injector.h"
 #include "tlm/frame_types.h"
 
 namespace rnic::network {
 
+/// When a cable is down: everything that would leave it meanwhile is lost, link control included.
+struct Outage {
+  Time at{0};
+  Time length{0};  ///< 0: never
+};
+
 /// A cable between two ports: propagation delay, and what goes wrong on the way. It only adds to
-/// the delay annotated on each frame, so it needs no kernel events.
+/// the delay annotated on each frame, so it needs no events, but one when an outage ends: then both
+/// ports tell their flow control's state anew, as after a training of the link.
 class Cable : public sc_core::sc_module {
  public:
   /// `delay` one way. `frames` takes lost frames back. `checksums`: see FaultInjector.
   Cable(const sc_core::sc_module_name& name, Time delay, const FaultConfig& faults,
-        std::uint64_t seed, protocol::FramePool& frames, const FrameChecksums* checksums = nullptr);
+        std::uint64_t seed, protocol::FramePool& frames, const FrameChecksums* checksums = nullptr,
+        const Outage& outage = {});
 
   tlm_ext::FrameTargetSocket from_a{"from_a"};
   tlm_ext::FrameTargetSocket from_b{"from_b"};
@@ -29,9 +38,13 @@ class Cable : public sc_core::sc_module {
   void connect(link::LinkPort& a, link::LinkPort& b);
 
   Time delay() const { return delay_; }
-  std::uint64_t lost() const { return injector_.lost(); }
-  std::uint64_t corrupted() const { return injector_.corrupted(); }
-  void reset_statistics() { injector_.reset_statistics(); }
+  const FaultCounters& faults() const { return injector_.counters(); }
+  /// Frames lost because the cable was down.
+  std::uint64_t lost_while_down() const { return lost_while_down_; }
+  void reset_statistics() {
+    injector_.reset_statistics();
+    lost_while_down_ = 0;
+  }
 
  private:
   /// What the sockets of one end are bound to.
@@ -39,6 +52,7 @@ class Cable : public sc_core::sc_module {
                public tlm::tlm_bw_transport_if<tlm_ext::FrameTypes> {
     Cable* cable = nullptr;
     tlm_ext::FrameInitiatorSocket* onward = nullptr;
+    std::size_t direction = 0;
 
     tlm::tlm_sync_enum nb_transport_fw(protocol::Frame& frame, tlm::tlm_phase& phase,
                                        sc_core::sc_time& delay) override;
@@ -50,8 +64,17 @@ class Cable : public sc_core::sc_module {
     void invalidate_direct_mem_ptr(sc_dt::uint64 start, sc_dt::uint64 end) override;
   };
 
+  void start_of_simulation() override;
+  void up_again(Time now);
+  bool down(Time at) const { return at >= outage_.at && at < outage_.at + outage_.length; }
+  void repeat(const protocol::Frame& frame, End& end, Time delay);
+
   Time delay_;
   protocol::FramePool& frames_;
+  Outage outage_;
+  link::LinkPort* ports_[2] = {nullptr, nullptr};
+  std::uint64_t lost_while_down_ = 0;
+  link::Alarm<Cable> up_alarm_;
   FaultInjector injector_;
   std::array<End, 2> ends_;
 };

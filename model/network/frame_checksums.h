@@ -13,6 +13,8 @@ class FrameChecksums {
   virtual void materialize(protocol::Frame& frame) const = 0;
   /// The frame's checksums fit its bytes.
   virtual bool intact(const protocol::Frame& frame) const = 0;
+  /// Makes the link CRC fit the bytes as they are, and only that.
+  virtual void reseal(protocol::Frame& frame) const = 0;
 };
 
 }  // namespace rnic::network

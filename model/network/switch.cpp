@@ -14,20 +14,30 @@ using protocol::Frame;
 
 namespace {
 
+/// Ingress of frames that hold no receive buffer.
+constexpr std::uint32_t kNowhere = 0xFFFF'FFFF;
+
 link::LinkPortConfig port_config(link::LinkPortConfig port, const config::SwitchConfig& config,
                                  std::uint32_t ports) {
   port.wait_stage = stats::Stage::kSwitch;
   port.egress_frames = 0;  // bounded by the buffer, not by frames
   switch (port.flow_control) {
+    case config::FlowControl::kPause:
     case config::FlowControl::kPfc: {
       port.pfc_xoff = config.pfc_xoff;
       port.pfc_xon = config.pfc_xon;
-      port.rx_buffer = config.pfc_xoff + link::pfc_headroom(port);
-      const std::uint64_t needed = port.rx_buffer * ports;
+      port.rx_buffer =
+          config.pfc_xoff + (port.pfc_headroom != 0 ? port.pfc_headroom : link::pfc_headroom(port));
+      const std::uint64_t lanes =
+          port.flow_control == config::FlowControl::kPause
+              ? 1
+              : static_cast<std::uint64_t>(__builtin_popcount(port.used_lanes));
+      const std::uint64_t needed = port.rx_buffer * ports * lanes;
       if (needed > config.buffer) {
         throw ConfigError("switch.buffer must be at least " + std::to_string(needed) +
                           " bytes: switch.pfc_xoff and the link's headroom for each of " +
-                          std::to_string(ports) + " ports");
+                          std::to_string(ports) + " ports and " + std::to_string(lanes) +
+                          " priorities in use");
       }
       break;
     }
@@ -84,15 +94,23 @@ std::uint64_t route_key(const protocol::MacAddress& mac) {
 
 Switch::Switch(const sc_core::sc_module_name& name, const config::SwitchConfig& config,
                const link::LinkPortConfig& port, std::uint32_t ports, Addressing addressing,
-               protocol::FramePool& frames, const FrameChecksums* checksums)
+               protocol::FramePool& frames, const FrameChecksums* checksums, std::uint64_t seed)
     : sc_module(name),
       latency_(config.latency),
       addressing_(addressing),
       frames_(frames),
       checksums_(checksums),
-      buffer_(config.buffer) {
-  const link::LinkPortConfig side_config = port_config(port, config, ports);
+      buffer_(config.buffer),
+      corrupt_rate_(config.corrupt_rate),
+      rng_(seed, std::string(this->name()) + ".corruption") {
+  if (corrupt_rate_ > 0 && checksums_ == nullptr) {
+    throw ConfigError("corrupting frames in a switch needs their checksums");
+  }
+  link::LinkPortConfig side_config = port_config(port, config, ports);
   for (std::uint32_t i = 0; i < ports; ++i) {
+    // Locally administered, apart from those of hosts.
+    side_config.mac = {
+        0x06, 0, 0, 0, static_cast<std::uint8_t>(i >> 8), static_cast<std::uint8_t>(i)};
     sides_.push_back(std::make_unique<Side>(*this, i, side_config));
   }
 }
@@ -132,26 +150,53 @@ void Switch::forward(std::uint32_t ingress, Frame* frame, Time now) {
     discard(ingress, frame, dropped_full_, now);
     return;
   }
+  if (corrupt_rate_ > 0 && rng_.uniform() < corrupt_rate_) corrupt(*frame);
+  if (frame->uncounted) {
+    frame->uncounted = false;  // an ordinary frame from here on
+    ingress = kNowhere;
+  }
   Side& egress = *sides_[route->second];
   egress.ingress[frame->lane].push_back(ingress);
   egress.port.send(frame, now + latency_);
 }
 
+/// A bit flips while the frame is in memory; the link CRC that is computed on the way out covers it
+/// up, and only an end-to-end checksum can find it.
+void Switch::corrupt(Frame& frame) {
+  ++corrupted_;
+  checksums_->materialize(frame);
+  // Not in the addresses that the switch itself needs.
+  const std::uint32_t bit = static_cast<std::uint32_t>(rng_.below(8));
+  const auto mask = static_cast<std::uint8_t>(1U << bit);
+  const std::uint32_t spared = protocol::EthernetHeader::kBytes;
+  const std::uint64_t bytes =
+      frame.header_bytes - spared + (frame.has_payload_data ? frame.payload_bytes : 0);
+  const std::uint64_t at = rng_.below(bytes) + spared;
+  if (at < frame.header_bytes) {
+    frame.header[at] ^= mask;
+  } else {
+    frame.payload.data()[at - frame.header_bytes] ^= mask;
+  }
+  checksums_->reseal(frame);
+}
+
 void Switch::discard(std::uint32_t ingress, Frame* frame, std::uint64_t& counter, Time now) {
   ++counter;
-  sides_[ingress]->port.release_rx(frame->lane, frame->frame_bytes(), now);
+  if (!frame->uncounted) {
+    sides_[ingress]->port.release_rx(frame->lane, frame->frame_bytes(), now);
+  }
   frames_.give(frame);
 }
 
 void Switch::left(std::uint32_t ingress, std::uint32_t lane, std::uint32_t bytes, Time end) {
   buffer_.release(bytes, end);
-  sides_[ingress]->port.release_rx(lane, bytes, end);
+  if (ingress != kNowhere) sides_[ingress]->port.release_rx(lane, bytes, end);
 }
 
 void Switch::reset_statistics(Time now) {
   buffer_.settle(now);
   buffer_.reset_highest();
-  dropped_full_ = dropped_unknown_ = dropped_damaged_ = 0;
+  dropped_full_ = dropped_unknown_ = dropped_damaged_ = corrupted_ = 0;
   for (auto& side : sides_) side->port.reset_statistics(now);
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/ring.h"
+#include "base/rng.h"
 #include "config/link_config.h"
 #include "link/link_port.h"
 #include "link/release_queue.h"
@@ -35,7 +36,8 @@ class Switch : public sc_core::sc_module {
   /// may be null: then damaged frames are forwarded.
   Switch(const sc_core::sc_module_name& name, const config::SwitchConfig& config,
          const link::LinkPortConfig& port, std::uint32_t ports, Addressing addressing,
-         protocol::FramePool& frames, const FrameChecksums* checksums = nullptr);
+         protocol::FramePool& frames, const FrameChecksums* checksums = nullptr,
+         std::uint64_t seed = 1);
   ~Switch() override;
 
   /// Frames for `key` leave by port `port_index`.
@@ -49,6 +51,8 @@ class Switch : public sc_core::sc_module {
   std::uint64_t dropped_full() const { return dropped_full_; }
   std::uint64_t dropped_unknown() const { return dropped_unknown_; }
   std::uint64_t dropped_damaged() const { return dropped_damaged_; }
+  /// Frames that a memory error changed (switch.corrupt_rate).
+  std::uint64_t corrupted() const { return corrupted_; }
   /// Largest fill of the shared buffer, bytes.
   std::uint64_t highest_fill() const { return buffer_.highest(); }
   void reset_statistics(Time now);
@@ -57,6 +61,7 @@ class Switch : public sc_core::sc_module {
   struct Side;
 
   void forward(std::uint32_t ingress, protocol::Frame* frame, Time now);
+  void corrupt(protocol::Frame& frame);
   void discard(std::uint32_t ingress, protocol::Frame* frame, std::uint64_t& counter, Time now);
   void left(std::uint32_t ingress, std::uint32_t lane, std::uint32_t bytes, Time end);
   std::uint64_t destination(const protocol::Frame& frame) const;
@@ -71,6 +76,9 @@ class Switch : public sc_core::sc_module {
   std::uint64_t dropped_full_ = 0;
   std::uint64_t dropped_unknown_ = 0;
   std::uint64_t dropped_damaged_ = 0;
+  std::uint64_t corrupted_ = 0;
+  double corrupt_rate_;
+  Rng rng_;
 };
 
 }  // namespace rnic::network

@@ -15,13 +15,17 @@
 /// later.
 namespace rnic::nic {
 
+inline constexpr std::uint32_t kTransmitLanes = 16;
+/// Lane whose places in the transmit path a queue pair's packets take.
+inline std::uint32_t transmit_lane(const QpContext& qp) { return qp.av.lane % kTransmitLanes; }
+
 /// SqScheduler: chooses which queue pair sends its next packet.
 class SchedulerIf : public virtual sc_core::sc_interface {
  public:
   /// `qp` may have requests or responses to send.
   virtual void activate(QpContext& qp, Time t) = 0;
-  /// A packet left the transmit path; its slot may be used again.
-  virtual void slot_freed(Time t) = 0;
+  /// A packet of `lane` left the transmit path; its place may be used again.
+  virtual void slot_freed(Time t, std::uint32_t lane) = 0;
 };
 
 /// QpContextCache: brings a QP's context on chip.

@@ -25,6 +25,7 @@ void Packetizer::packetize(TxJob* job, Time t) {
   frame.frame_class = job->plan.frame_class;
   frame.checksums_deferred = true;
   frame.ecn_marked = false;
+  frame.uncounted = false;
   frame.sequence = ++sequence_;
   transport_.build(qp, job->plan, frame);
   if (frame.trace != nullptr) frame.trace->mark(stats::Stage::kPacketize, done);

@@ -157,7 +157,7 @@ void PayloadGather::release_in_order(QpContext& qp, Time t) {
     frames_.give(job->frame);
     jobs_.give(job);
     completion->retire(qp, t);
-    scheduler->slot_freed(t);
+    scheduler->slot_freed(t, transmit_lane(qp));
   }
 }
 

@@ -14,11 +14,16 @@ Port::Port(const sc_core::sc_module_name& name, const link::LinkPortConfig& conf
 void Port::send(protocol::Frame* frame, Time ready) { link.send(frame, ready); }
 
 void Port::release(const protocol::Frame& frame, Time when) {
+  if (frame.uncounted) return;
   link.release_rx(frame.lane, frame.frame_bytes(), when);
 }
 
 void Port::frame_arrived(protocol::Frame* frame, Time now) { pipeline_->frame_arrived(frame, now); }
 
-void Port::egress_space(Time now) { scheduler->slot_freed(now); }
+void Port::frame_sent(std::uint32_t lane, std::uint32_t /*bytes*/, Time /*start*/, Time /*end*/) {
+  freed_lane_ = lane;
+}
+
+void Port::egress_space(Time now) { scheduler->slot_freed(now, freed_lane_); }
 
 }  // namespace rnic::nic

@@ -38,10 +38,32 @@ void RxPipeline::drop(protocol::Frame* frame, std::uint64_t& counter, Time t) {
   frames_.give(frame);
 }
 
+std::uint64_t& RxPipeline::counter_of(transport::TrailerStatus status) {
+  switch (status) {
+    case transport::TrailerStatus::kIpChecksum:
+      return drops_.ip_checksum;
+    case transport::TrailerStatus::kTcpChecksum:
+      return drops_.tcp_checksum;
+    case transport::TrailerStatus::kInnerCrc:
+      return drops_.inner_crc;
+    case transport::TrailerStatus::kLinkCrc:
+    case transport::TrailerStatus::kOk:
+      break;
+  }
+  return drops_.link_crc;
+}
+
 void RxPipeline::frame_arrived(protocol::Frame* frame, Time now) {
   Time t = stage_.pass(clock_.next_edge(now));
-  if (!frame->checksums_deferred && !encapsulation_.trailer_ok(*frame)) {
-    drop(frame, drops_.bad_checksum, t);
+  if (!frame->checksums_deferred) {
+    const transport::TrailerStatus status = encapsulation_.check_trailer(*frame);
+    if (status != transport::TrailerStatus::kOk) {
+      drop(frame, counter_of(status), t);
+      return;
+    }
+  }
+  if (now >= silent_from_) {
+    drop(frame, drops_.silent, t);
     return;
   }
   const std::uint32_t qpn = transport_.destination(*frame);

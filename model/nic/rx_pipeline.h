@@ -11,9 +11,15 @@ namespace rnic::nic {
 
 /// Where the receive pipeline counts what it throws away.
 struct RxDrops {
-  std::uint64_t not_mine = 0;  ///< another station's address, or no such queue pair
-  std::uint64_t bad_checksum = 0;
+  std::uint64_t not_mine = 0;     ///< another station's address, or no such queue pair
+  std::uint64_t link_crc = 0;     ///< FCS or VCRC wrong
+  std::uint64_t ip_checksum = 0;  ///< IPv4 header
+  std::uint64_t tcp_checksum = 0;
+  std::uint64_t inner_crc = 0;  ///< ICRC or MPA CRC
+  std::uint64_t silent = 0;     ///< ignored by a NIC that was told to be silent
   std::uint64_t bad_state = 0;  ///< the QP does not receive in its state
+
+  std::uint64_t bad_checksum() const { return link_crc + ip_checksum + tcp_checksum + inner_crc; }
 };
 
 /// Receive side, up to the responder: parse, checksum, is it mine, QP context, connection state
@@ -46,11 +52,15 @@ class RxPipeline : public sc_core::sc_module, public RxPipelineIf {
   /// Goes on with a job whose context has arrived.
   void context_ready(RxJob* job, Time now);
 
+  /// From `from` on, all that arrives is ignored.
+  void fall_silent(Time from) { silent_from_ = from; }
+
   const RxDrops& drops() const { return drops_; }
   stats::UnitStats& stats() { return stage_.stats(); }
 
  private:
   void drop(protocol::Frame* frame, std::uint64_t& counter, Time t);
+  std::uint64_t& counter_of(transport::TrailerStatus status);
   void process(RxJob* job, Time t, bool again);
   void hold(RxJob* job, Time t);
   static void leave_queue(RxJob* job);
@@ -67,6 +77,7 @@ class RxPipeline : public sc_core::sc_module, public RxPipelineIf {
   PipelineStage stage_;
   std::unique_ptr<PipelineStage> engine_;
   RxDrops drops_;
+  Time silent_from_ = kTimeNever;
 };
 
 }  // namespace rnic::nic

@@ -16,7 +16,7 @@ void SqScheduler::ContextWait::resume(Time now) {
   QpContext& context = *qp;
   const bool is_response = response;
   owner->waits_.give(this);
-  ++owner->slots_free_;  // the one kept for this packet
+  owner->give_slot(transmit_lane(context));  // the one kept for this packet
   owner->serve(context, is_response, now, true);
   owner->run(now);
 }
@@ -30,10 +30,10 @@ SqScheduler::SqScheduler(const sc_core::sc_module_name& name, const config::NicC
       jobs_(jobs),
       stage_(this->name(), config.scheduler, Clock(config.clock_hz)),
       slots_(config.tx_slots),
-      slots_free_(config.tx_slots),
       look_ahead_(stage_.interval() * kLookAheadPicks),
       wake_("wake", this, &SqScheduler::wake),
       later_("later", this, &SqScheduler::response_due) {
+  slots_free_.fill(slots_);
   scheduler.bind(*this);
 }
 
@@ -41,6 +41,7 @@ void SqScheduler::enqueue(QpContext& qp, bool response) {
   bool& flag = response ? qp.response_ready : qp.request_ready;
   if (flag) return;
   flag = true;
+  lanes_seen_ |= 1U << transmit_lane(qp);
   (response ? responses_ : requests_).push_back(&qp);
 }
 
@@ -50,8 +51,8 @@ void SqScheduler::activate(QpContext& qp, Time t) {
   run(std::max(t, sim_now()));
 }
 
-void SqScheduler::slot_freed(Time t) {
-  ++slots_free_;
+void SqScheduler::slot_freed(Time t, std::uint32_t lane) {
+  give_slot(lane);
   end_stall(t);
   run(sim_now());
 }
@@ -101,9 +102,32 @@ bool SqScheduler::request_due(const QpContext& qp) {
   return !transport::Transport::idle(qp) || (qp.sq_fetched != qp.sq_producer && !qp.sq_fetching);
 }
 
+/// Takes queue pairs off the head of `list` as long as their lanes are full.
+void SqScheduler::park_blocked(Ring<QpContext*>& list, bool response) {
+  while (!list.empty() && slots_free_[transmit_lane(*list.front())] == 0) {
+    parked_[transmit_lane(*list.front())].push_back(Parked{list.front(), response});
+    list.pop_front();
+  }
+}
+
+void SqScheduler::give_slot(std::uint32_t lane) {
+  if (slots_free_[lane]++ > 0) return;
+  // Its queue pairs take their turns again, in the order in which they lost them.
+  full_lanes_ &= ~(1U << lane);
+  Ring<Parked>& waiting = parked_[lane];
+  while (!waiting.empty()) {
+    (waiting.front().response ? responses_ : requests_).push_back(waiting.front().qp);
+    waiting.pop_front();
+  }
+}
+
 bool SqScheduler::pick(Time now) {
   if (responses_.empty() && requests_.empty()) return false;
-  if (slots_free_ == 0) {
+  if ((lanes_seen_ & ~full_lanes_) != 0) {
+    park_blocked(responses_, true);
+    park_blocked(requests_, false);
+  }
+  if ((lanes_seen_ & ~full_lanes_) == 0 || (responses_.empty() && requests_.empty())) {
     if (full_since_ == kTimeNever) full_since_ = now;
     return false;
   }
@@ -137,7 +161,7 @@ void SqScheduler::serve(QpContext& qp, bool response, Time t, bool again) {
   wait->response = response;
   if (!contexts->acquire(qp, response ? ContextRole::kResponder : ContextRole::kRequester, t, wait,
                          again)) {
-    --slots_free_;  // others must not fill the transmit path meanwhile
+    take_slot(qp);  // others must not fill the transmit path meanwhile
     return;
   }
   waits_.give(wait);
@@ -218,7 +242,7 @@ void SqScheduler::mark_pick(QpContext& qp, const transport::TxPlan& plan) const 
 }
 
 void SqScheduler::start(QpContext& qp, TxJob* job, Time t) {
-  --slots_free_;
+  take_slot(qp);
   job->qp = &qp;
   job->next = nullptr;
   job->piece = 0;

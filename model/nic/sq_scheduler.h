@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <systemc>
 
 #include "base/event_queue.h"
@@ -27,10 +28,14 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
               transport::Transport& transport, protocol::FramePool& frames, Pool<TxJob>& jobs);
 
   void activate(QpContext& qp, Time t) override;
-  void slot_freed(Time t) override;
+  void slot_freed(Time t, std::uint32_t lane) override;
 
   stats::UnitStats& stats() { return stage_.stats(); }
-  std::uint32_t slots_in_use() const { return slots_ - slots_free_; }
+  std::uint32_t slots_in_use() const {
+    std::uint32_t used = 0;
+    for (const std::uint32_t free : slots_free_) used += slots_ - free;
+    return used;
+  }
 
  private:
   /// A queue pair parked until its context is on chip.
@@ -41,6 +46,19 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
     void resume(Time now) override;
   };
 
+  /// Lanes have places of their own, so that one that is paused or waits for credits does not keep
+  /// the others from sending.
+  struct Parked {
+    QpContext* qp = nullptr;
+    bool response = false;
+  };
+
+  void park_blocked(Ring<QpContext*>& list, bool response);
+  void give_slot(std::uint32_t lane);
+  void take_slot(const QpContext& qp) {
+    const std::uint32_t lane = transmit_lane(qp);
+    if (--slots_free_[lane] == 0) full_lanes_ |= 1U << lane;
+  }
   void run(Time now);
   static bool request_due(const QpContext& qp);
   bool pick(Time now);
@@ -63,8 +81,11 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
   Pool<TxJob>& jobs_;
   Pool<ContextWait> waits_;
   PipelineStage stage_;
-  std::uint32_t slots_;
-  std::uint32_t slots_free_;
+  std::uint32_t slots_;  ///< of each lane
+  std::array<std::uint32_t, kTransmitLanes> slots_free_;
+  std::uint32_t lanes_seen_ = 0;  ///< bit i: some queue pair uses lane i
+  std::uint32_t full_lanes_ = 0;
+  std::array<Ring<Parked>, kTransmitLanes> parked_;  ///< in turn, but their lane is full
   Time look_ahead_;  ///< picks made early at most, so that a late rival waits no longer
   Ring<QpContext*> responses_;
   Ring<QpContext*> requests_;

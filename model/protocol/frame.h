@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 
 #include "base/pool.h"
@@ -63,6 +64,8 @@ struct Frame {
   bool checksums_deferred;
   bool has_payload_data;  ///< false when sim.payload=none left the bytes out
   bool ecn_marked;
+  bool uncounted = false;  ///< came out of turn or twice on a faulty cable: outside flow control's
+                           ///< account, takes no receive buffer
   PayloadBuffer payload;
   stats::MessageTrace*
       trace;               ///< instrumentation of the message that this frame completes, or null
@@ -73,6 +76,28 @@ struct Frame {
     return header_bytes + payload_bytes + pad_bytes + trailer_bytes;
   }
 };
+
+/// Makes `copy` a frame of the same bytes. Nobody's message: it carries no trace.
+inline void copy_frame(const Frame& frame, Frame& copy) {
+  std::memcpy(copy.header, frame.header, frame.header_bytes);
+  std::memcpy(copy.trailer, frame.trailer, sizeof copy.trailer);
+  copy.header_bytes = frame.header_bytes;
+  copy.trailer_bytes = frame.trailer_bytes;
+  copy.pad_bytes = frame.pad_bytes;
+  copy.payload_bytes = frame.payload_bytes;
+  copy.wire_bytes = frame.wire_bytes;
+  copy.frame_class = frame.frame_class;
+  copy.lane = frame.lane;
+  copy.checksums_deferred = frame.checksums_deferred;
+  copy.has_payload_data = frame.has_payload_data;
+  copy.ecn_marked = frame.ecn_marked;
+  copy.uncounted = frame.uncounted;
+  copy.trace = nullptr;
+  copy.sequence = frame.sequence;
+  if (!frame.has_payload_data || frame.payload_bytes == 0) return;
+  copy.payload.reserve(frame.payload_bytes);
+  std::memcpy(copy.payload.data(), frame.payload.data(), frame.payload_bytes);
+}
 
 using FramePool = Pool<Frame>;
 

@@ -67,13 +67,19 @@ TrailerStatus Encapsulation::check_trailer(const Frame& frame) const {
   const std::uint32_t inner = inner_crc_bytes(frame);
   const Pieces pieces{frame, frame.header, frame.trailer, inner};
   if (!link_crc_ok(pieces)) return TrailerStatus::kLinkCrc;
-  if (inner > 0 && checks_inner_crc() && protocol::load_le32(frame.trailer) != inner_crc(frame)) {
-    return TrailerStatus::kInnerCrc;
-  }
+  if (!ip_checksum_ok(frame)) return TrailerStatus::kIpChecksum;
   if (tcp_checksum_offset(frame) != 0 && tcp_checksum(pieces) != 0) {
     return TrailerStatus::kTcpChecksum;
   }
+  if (inner > 0 && checks_inner_crc() && protocol::load_le32(frame.trailer) != inner_crc(frame)) {
+    return TrailerStatus::kInnerCrc;
+  }
   return TrailerStatus::kOk;
+}
+
+bool Encapsulation::link_crc_ok(const Frame& frame) const {
+  if (frame.checksums_deferred) return true;
+  return link_crc_ok(Pieces{frame, frame.header, frame.trailer, inner_crc_bytes(frame)});
 }
 
 void Encapsulation::linearize(const Frame& frame, std::vector<std::uint8_t>& out) const {

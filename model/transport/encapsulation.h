@@ -44,9 +44,10 @@ struct ParsedOuter {
 /// Result of checking a frame's checksums, outermost layer first.
 enum class TrailerStatus : std::uint8_t {
   kOk,
-  kLinkCrc,      ///< VCRC, LPCRC or FCS
-  kInnerCrc,     ///< ICRC, or MPA CRC
-  kTcpChecksum,  ///< TCP checksum, found wrong under a correct FCS
+  kLinkCrc,     ///< VCRC, LPCRC or FCS
+  kIpChecksum,  ///< IPv4 header, under a correct link CRC; likewise what follows
+  kTcpChecksum,
+  kInnerCrc,  ///< ICRC, or MPA CRC
 };
 
 /// Choices of an encapsulation that are the same for all connections of a port.
@@ -113,6 +114,8 @@ class Encapsulation {
 
   /// First checksum that fails; a deferred frame has none that could.
   TrailerStatus check_trailer(const protocol::Frame& frame) const;
+  /// What a switch checks: the link CRC alone. True for a deferred frame.
+  bool link_crc_ok(const protocol::Frame& frame) const;
   bool trailer_ok(const protocol::Frame& frame) const {
     return check_trailer(frame) == TrailerStatus::kOk;
   }
@@ -144,6 +147,7 @@ class Encapsulation {
   virtual std::uint32_t inner_crc(const protocol::Frame& frame) const = 0;
   virtual bool checks_inner_crc() const { return true; }
   virtual std::uint32_t link_crc(const Pieces& pieces) const = 0;
+  virtual bool ip_checksum_ok(const protocol::Frame&) const { return true; }
   /// Where the TCP checksum is in the header; 0 when there is none.
   virtual std::size_t tcp_checksum_offset(const protocol::Frame&) const { return 0; }
   /// Checksum for these bytes with the field as it is: 0 when the field is right.

@@ -220,6 +220,12 @@ bool IpEncapsulation::parse_ip(const std::uint8_t* header, std::size_t bytes,
   return ours;
 }
 
+bool IpEncapsulation::ip_checksum_ok(const Frame& frame) const {
+  const std::uint32_t at = link_bytes_of(frame.header);
+  const bool ipv4 = protocol::load_be16(frame.header + at - 2) == protocol::kEtherTypeIpv4;
+  return !ipv4 || Ipv4Header::sum(frame.header + at) == 0;
+}
+
 bool IpEncapsulation::parse_ipv4(const std::uint8_t* in, ParsedOuter& outer) const {
   constexpr std::uint8_t kVersion4Words5 = 0x45;
   if (in[0] != kVersion4Words5 || Ipv4Header::sum(in) != 0) return false;

@@ -78,6 +78,7 @@ class IpEncapsulation : public EthernetEncapsulation {
   bool parse_ip(const std::uint8_t* header, std::size_t bytes, ParsedOuter& outer) const;
 
  private:
+  bool ip_checksum_ok(const protocol::Frame& frame) const override;
   bool parse_ipv4(const std::uint8_t* in, ParsedOuter& outer) const;
   bool parse_ipv6(const std::uint8_t* in, ParsedOuter& outer) const;
 

@@ -9,7 +9,9 @@
 #include "base/time.h"
 #include "protocol/iwarp_headers.h"
 #include "stats/stage.h"
+#include "transport/iwarp_setup.h"
 #include "transport/queue_pair.h"
+#include "transport/tcp/connection_table.h"
 #include "transport/tcp/tcp_connection.h"
 
 namespace rnic::transport {
@@ -40,6 +42,10 @@ struct IwarpConnection : ConnectionState {
   TcpConnection tcp;
   std::uint16_t local_port = 0;
   std::uint16_t peer_port = 0;
+  ConnectionKey key;                 ///< under which arriving segments find it
+  bool initiator = false;            ///< this end sends the SYN
+  std::uint64_t first_sequence = 0;  ///< of this end's first FPDU
+  IwarpSetup setup;
 
   // Outgoing. Messages before `cursor` are completely planned; `cursor_offset` bytes of the
   // message there are. A retransmission moves the cursor back.

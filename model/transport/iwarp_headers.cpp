@@ -78,6 +78,10 @@ std::uint32_t write_ulpdu(const IwarpConnection& c, const TxPlan& plan, std::uin
 }  // namespace
 
 void IwarpTransport::build(const QueuePair& qp, const TxPlan& plan, protocol::Frame& frame) const {
+  if (plan.setup != SetupSegment::kNone) {
+    build_setup(qp, plan, frame);
+    return;
+  }
   const IwarpConnection& c = *connection_of(qp);
   const bool has_fpdu = plan.frame_class != protocol::FrameClass::kAck;
   const std::uint32_t outer = encapsulation_.outer_bytes();
@@ -128,8 +132,11 @@ std::uint32_t IwarpTransport::destination(const protocol::Frame& frame) {
     return 0;
   }
   const std::uint8_t* tcp = frame.header + outer.inner_offset;
-  return connections_.find({address_key(outer.source.ipv4, outer.source.gid),
-                            protocol::load_be16(tcp), protocol::load_be16(tcp + 2)});
+  const ConnectionKey key{address_key(outer.source.ipv4, outer.source.gid),
+                          protocol::load_be16(tcp), protocol::load_be16(tcp + 2)};
+  const std::uint32_t qpn = connections_.find(key);
+  if (qpn == 0) remember_request(key, frame, outer.inner_offset);
+  return qpn;
 }
 
 bool IwarpTransport::decode(const protocol::Frame& frame, Segment& in) const {

@@ -80,7 +80,8 @@ void IwarpTransport::receive(QueuePair& qp, const protocol::Frame& frame, Time n
   if (qp.connection == nullptr) return;
   IwarpConnection& c = connection(qp);
   Segment in;
-  if (c.closed || qp.failed || !decode(frame, in)) return;
+  if (c.closed || qp.failed || (config_.handshake && receive_setup(qp, frame))) return;
+  if (!decode(frame, in)) return;
   const TcpConnection::EarlySegment* due = c.tcp.early_due();
   const bool again = due != nullptr && static_cast<std::uint32_t>(due->sequence) == in.tcp.sequence;
   if (again) {

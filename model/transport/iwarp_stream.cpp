@@ -137,6 +137,8 @@ void IwarpTransport::plan_terminate(QueuePair& qp, Time now, TxPlan& plan) {
 bool IwarpTransport::response_due(const QueuePair& qp) const {
   const IwarpConnection* c = connection_of(qp);
   if (c == nullptr || c->closed || !qp.can_receive()) return false;
+  if (c->setup.due()) return true;
+  if (!c->setup.done()) return false;
   if (c->terminate_pending || c->tcp.ack_due()) return true;
   if (qp.state == protocol::QpState::kRtr) return false;  // may answer but not send data
   if (c->mid_message()) {
@@ -152,6 +154,10 @@ bool IwarpTransport::response_due(const QueuePair& qp) const {
 bool IwarpTransport::plan_response(QueuePair& qp, Time now, TxPlan& plan) {
   if (!response_due(qp)) return false;
   IwarpConnection& c = connection(qp);
+  if (c.setup.due()) {
+    plan_setup(qp, now, plan);
+    return true;
+  }
   if (c.terminate_pending) {
     plan_terminate(qp, now, plan);
     return true;

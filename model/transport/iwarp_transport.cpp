@@ -41,6 +41,7 @@ IwarpTransport::IwarpTransport(const config::TcpConfig& tcp,
       protocol::TcpHeader::kBytes + (tcp.timestamps ? protocol::TcpOptions::kTimestampBytes : 0);
   const std::uint32_t headers = (ipv6_ ? kIpv6Bytes : kIpv4Bytes) + tcp_header_bytes_;
   const std::uint32_t emss = transport.mtu - headers;
+  mss_option_ = transport.mtu - (ipv6_ ? kIpv6Bytes : kIpv4Bytes) - protocol::TcpHeader::kBytes;
   mulpdu_ = protocol::mulpdu(emss, false);
   if (transport.mtu < headers + protocol::fpdu_bytes(mulpdu_)) {
     throw ConfigError("transport.mtu=" + std::to_string(transport.mtu) +
@@ -82,6 +83,7 @@ void IwarpTransport::choose_ports(const QueuePair& qp, IwarpConnection& c) const
   const std::uint16_t high_port = port_number(high_qpn + (low_qpn >> kPortBits) * kPortSpread);
   c.local_port = lower ? low_port : high_port;
   c.peer_port = lower ? high_port : low_port;
+  c.initiator = lower;
 }
 
 void IwarpTransport::connect(QueuePair& qp) {
@@ -90,9 +92,9 @@ void IwarpTransport::connect(QueuePair& qp) {
   c->tcp.open_receive(first_sequence(qp.expected_psn));
   c->next_msn.fill(1);
   c->expected_msn.fill(1);
-  connections_.insert(
-      {address_key(qp.av.destination_ipv4, qp.av.destination_gid), c->peer_port, c->local_port},
-      qp.qpn);
+  c->key = {address_key(qp.av.destination_ipv4, qp.av.destination_gid), c->peer_port,
+            c->local_port};
+  connections_.insert(c->key, qp.qpn);
   qp.connection = std::move(c);
   qp.responses.clear();
   qp.reads_in_service = 0;
@@ -102,19 +104,25 @@ void IwarpTransport::connect(QueuePair& qp) {
 void IwarpTransport::start_sending(QueuePair& qp) {
   IwarpConnection& c = connection(qp);
   c.tcp.open_send(first_sequence(qp.next_psn));
-  c.stream_end = c.tcp.send_next();
+  c.stream_end = c.first_sequence = c.tcp.send_next();
+  start_setup(c);
   qp.retries_left = qp.retry_count;
 }
 
 void IwarpTransport::update_deadline(QueuePair& qp) {
   const IwarpConnection& c = connection(qp);
-  qp.retry_deadline = qp.can_receive() && !c.closed ? c.tcp.next_deadline() : kTimeNever;
+  const Time next = std::min(c.setup.deadline(), c.tcp.next_deadline());
+  qp.retry_deadline = qp.can_receive() && !c.closed ? next : kTimeNever;
 }
 
 bool IwarpTransport::timeout(QueuePair& qp, Time now) {
   if (qp.connection == nullptr) return true;
   IwarpConnection& c = connection(qp);
   bool alive = true;
+  if (c.setup.deadline() <= now && !c.setup.timeout(qp.retry_count)) {
+    ++counters_.local_ack_timeout_err;
+    alive = fail(qp, nullptr, protocol::WcStatus::kRetryExceededError);
+  }
   if (c.tcp.ack_deadline() <= now) c.tcp.request_ack();
   if (c.tcp.rto_deadline() <= now) {
     ++counters_.local_ack_timeout_err;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "config/transport_config.h"
 #include "transport/encapsulation.h"
@@ -19,11 +20,13 @@ namespace rnic::transport {
 /// - Every TCP segment carries exactly one FPDU. Requests and responses of a queue pair share one
 ///   stream and are never interleaved inside a message: plan_request() and plan_response() both
 ///   continue the message that is under way, and start one of their own kind otherwise.
-/// - Connection set-up is not simulated: connect() and start_sending() enter ESTABLISHED as if
-///   SYN (sequence number `sq_psn`, the peer's `rq_psn`) and the 20-byte MPA start-up frames had
-///   been exchanged; see first_sequence(). Nor is tear-down (FIN, RST).
-/// - With SACK a segment that comes behind a gap is kept: an RDMA Write is placed at once (RFC
-/// 5041,
+/// - A queue pair that reaches RTS sets its connection up (`iwarp_connect.cpp`): SYN with sequence
+///   number `sq_psn`, then MPA's start-up frames of 20 bytes; the end with the lower address is the
+///   initiator. A SYN that comes before its queue pair is ready waits in a backlog. With
+///   tcp.handshake=false both ends are connected as if that had happened. The responder may send
+///   once its reply is acknowledged, as in RFC 6581's peer-to-peer mode, whose ready-to-receive
+///   message is left out. Tear-down (FIN, RST) is not simulated.
+/// - With SACK a segment that comes behind a gap is kept: an RDMA Write is placed at once (RFC 5041,
 ///   5.4), everything else is held until its turn. SACK blocks travel on ACKs without data, so that
 ///   the MULPDU stays what it is.
 /// - A WRITE or SEND completes when TCP has acknowledged its last byte, which this end does once
@@ -114,7 +117,22 @@ class IwarpTransport : public Transport {
   void terminate_stream(QueuePair& qp, protocol::TerminateLayer layer, std::uint8_t error_type,
                         std::uint8_t error_code);
 
+  // Set-up.
+  void start_setup(IwarpConnection& c);
+  void remember_request(const ConnectionKey& key, const protocol::Frame& frame,
+                        std::uint32_t tcp_offset);
+  void plan_setup(QueuePair& qp, Time now, TxPlan& plan);
+  void build_setup(const QueuePair& qp, const TxPlan& plan, protocol::Frame& frame) const;
+  SetupSegment setup_segment(const protocol::Frame& frame) const;
+  bool receive_setup(QueuePair& qp, const protocol::Frame& frame);
+
   bool decode(const protocol::Frame& frame, Segment& in) const;
+
+  /// A connection request whose queue pair is not ready.
+  struct Waiting {
+    ConnectionKey key;
+    std::uint32_t sequence;
+  };
 
   config::TcpConfig config_;
   const Encapsulation& encapsulation_;
@@ -124,7 +142,9 @@ class IwarpTransport : public Transport {
   bool ipv6_;
   std::uint8_t window_scale_ = 0;
   std::uint32_t mulpdu_;
+  std::uint32_t mss_option_ = 0;
   ConnectionTable connections_;
+  std::vector<Waiting> backlog_;
 };
 
 }  // namespace rnic::transport

@@ -7,6 +7,7 @@
 #include "base/time.h"
 #include "protocol/frame.h"
 #include "transport/encapsulation.h"
+#include "transport/iwarp_setup.h"
 #include "transport/queue_pair.h"
 
 namespace rnic::transport {
@@ -51,7 +52,8 @@ struct TxPlan {
   std::uint64_t stream = 0;  ///< iWARP: TCP sequence of the segment's first byte (64-bit)
   std::uint64_t stream_ack = 0;
   std::uint32_t stream_window = 0;  ///< bytes
-  std::uint32_t timestamp = 0;      ///< TCP timestamp option
+  SetupSegment setup = SetupSegment::kNone;
+  std::uint32_t timestamp = 0;  ///< TCP timestamp option
   std::uint32_t timestamp_echo = 0;
   std::uint64_t entry_number = 0;
   Time not_before{0};

@@ -129,6 +129,7 @@ Json links_json(const std::vector<LinkResult>& links) {
                    {"wire_bytes", link.wire_bytes},
                    {"dropped", link.dropped},
                    {"paused_ns", to_ns(link.paused)}};
+    if (!link.dropped_because.empty()) object["dropped_because"] = link.dropped_because;
     for (const auto& [name, value] : link.more) object[name] = value;
     array.push_back(std::move(object));
   }

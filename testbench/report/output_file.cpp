@@ -18,60 +18,49 @@ namespace {
   throw OutputError("cannot write " + what + ": " + std::generic_category().message(error));
 }
 
-/// A file under a temporary name; removes it unless it was kept.
-class Draft {
- public:
-  explicit Draft(const std::filesystem::path& target)
-      : target_(target),
-        path_(target.parent_path() /
-              ("." + target.filename().string() + "." + std::to_string(::getpid()))),
-        descriptor_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
-    if (descriptor_ < 0) fail(target_.string(), errno);
-  }
-  Draft(const Draft&) = delete;
-  Draft& operator=(const Draft&) = delete;
-  ~Draft() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-    if (!kept_) ::unlink(path_.c_str());
-  }
-
-  void write(std::string_view content) {
-    while (!content.empty()) {
-      const ::ssize_t written = ::write(descriptor_, content.data(), content.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) fail(target_.string(), errno);
-      content.remove_prefix(static_cast<std::size_t>(written));
-    }
-  }
-
-  void keep() {
-    // Some file systems cannot sync and say EINVAL; what they store is as safe as it gets.
-    if (::fsync(descriptor_) != 0 && errno != EINVAL) fail(target_.string(), errno);
-    const int closed = ::close(descriptor_);
-    descriptor_ = -1;
-    if (closed != 0) fail(target_.string(), errno);
-    if (::rename(path_.c_str(), target_.c_str()) != 0) fail(target_.string(), errno);
-    kept_ = true;
-  }
-
- private:
-  std::filesystem::path target_;
-  std::filesystem::path path_;
-  int descriptor_;
-  bool kept_ = false;
-};
-
 }  // namespace
 
-void write_file_atomically(const std::filesystem::path& path, std::string_view content) {
-  if (path.has_parent_path()) {
+OutputFile::OutputFile(const std::filesystem::path& target)
+    : target_(target),
+      path_(target.parent_path() /
+            ("." + target.filename().string() + "." + std::to_string(::getpid()))) {
+  if (target.has_parent_path()) {
     std::error_code error;
-    std::filesystem::create_directories(path.parent_path(), error);
-    if (error) fail(path.string(), error.value());
+    std::filesystem::create_directories(target.parent_path(), error);
+    if (error) fail(target.string(), error.value());
   }
-  Draft draft(path);
-  draft.write(content);
-  draft.keep();
+  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (descriptor_ < 0) fail(target_.string(), errno);
+}
+
+OutputFile::~OutputFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  if (!kept_) ::unlink(path_.c_str());
+}
+
+void OutputFile::write(std::string_view content) {
+  while (!content.empty()) {
+    const ::ssize_t written = ::write(descriptor_, content.data(), content.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail(target_.string(), errno);
+    content.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+void OutputFile::keep() {
+  // Some file systems cannot sync and say EINVAL; what they store is as safe as it gets.
+  if (::fsync(descriptor_) != 0 && errno != EINVAL) fail(target_.string(), errno);
+  const int closed = ::close(descriptor_);
+  descriptor_ = -1;
+  if (closed != 0) fail(target_.string(), errno);
+  if (::rename(path_.c_str(), target_.c_str()) != 0) fail(target_.string(), errno);
+  kept_ = true;
+}
+
+void write_file_atomically(const std::filesystem::path& path, std::string_view content) {
+  OutputFile file(path);
+  file.write(content);
+  file.keep();
 }
 
 void write_stdout(std::string_view content) {

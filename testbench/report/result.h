@@ -112,6 +112,7 @@ struct LinkResult {
   std::uint64_t payload_bytes = 0;  ///< of messages
   std::uint64_t wire_bytes = 0;     ///< all byte times of the line: headers, preamble, gaps
   std::uint64_t dropped = 0;
+  std::string dropped_because;  ///< empty when nothing was
   Time paused = kTimeZero;
   NamedCounts more;  ///< further figures, reported under their names
 };

@@ -235,6 +235,9 @@ std::string links(const Result& result) {
       if (value > 0) line += (line.empty() ? "" : ", ") + name + " " + grouped(value);
     }
     if (!line.empty()) more += wrapped(link.name + ": " + line, 2, kWidth);
+    if (!link.dropped_because.empty()) {
+      more += wrapped(link.name + " drops frames: " + link.dropped_because, 2, kWidth);
+    }
   }
   return table.empty() ? std::string() : section("Links, what each port sent", table.text() + more);
 }

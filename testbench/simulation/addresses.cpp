@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulation/addresses.h"
 
+#include "config/config.h"
+#include "config/service_level.h"
+#include "protocol/udp.h"
+
 namespace rnic::testbench {
 
 transport::PortIdentity identity_of(std::uint32_t index) {
@@ -31,6 +35,27 @@ protocol::AddressVector path_between(std::uint32_t from, std::uint32_t to) {
   av.source_lid = source.lid;
   av.destination_lid = destination.lid;
   return av;
+}
+
+protocol::AddressVector path_of_qp(const config::Config& config, protocol::AddressVector path,
+                                   std::uint8_t level, std::uint32_t local_qpn,
+                                   std::uint32_t remote_qpn) {
+  const config::TransportConfig& t = config.transport;
+  path.service_level = level;
+  path.lane = config::lane_of_service_level(config, level);
+  path.vlan_id = static_cast<std::uint16_t>(t.vlan_id);
+  path.hop_limit = static_cast<std::uint8_t>(t.hop_limit);
+  path.flow_label = t.flow_label;
+  path.udp_source_port = protocol::roce_source_port(t.flow_label, local_qpn, remote_qpn);
+  const bool ip = t.protocol == config::Protocol::kRoceV2 || t.protocol == config::Protocol::kIwarp;
+  if (ip) {
+    constexpr std::uint32_t kClassSelector = 8;
+    const std::uint32_t dscp =
+        t.dscp == config::kDscpOfPriority ? kClassSelector * path.lane : t.dscp;
+    path.traffic_class = static_cast<std::uint8_t>(dscp << 2 | t.ecn);
+    if (!t.vlan) path.lane = path.traffic_class >> 5;  // what the headers say
+  }
+  return path;
 }
 
 }  // namespace rnic::testbench

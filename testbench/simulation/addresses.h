@@ -6,6 +6,10 @@
 #include "protocol/address_vector.h"
 #include "transport/encapsulation.h"
 
+namespace rnic::config {
+struct Config;
+}
+
 namespace rnic::testbench {
 
 /// Addresses of host `index` (below 2^16 - 2): locally administered MAC, 10.0.0.0/8, link-local
@@ -14,5 +18,11 @@ transport::PortIdentity identity_of(std::uint32_t index);
 
 /// How host `from` addresses host `to`; the UDP source port is each connection's own.
 protocol::AddressVector path_between(std::uint32_t from, std::uint32_t to);
+
+/// `path` as a queue pair of service level `level` uses it: lane, traffic class, VLAN, hop limit,
+/// flow label and source port as transport.* says.
+protocol::AddressVector path_of_qp(const config::Config& config, protocol::AddressVector path,
+                                   std::uint8_t level, std::uint32_t local_qpn,
+                                   std::uint32_t remote_qpn);
 
 }  // namespace rnic::testbench

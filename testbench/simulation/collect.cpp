@@ -137,6 +137,21 @@ void collect_pcie(const std::string& node, const pcie::Link& link, Result& resul
   result.pcie.push_back(std::move(pcie));
 }
 
+/// Why a port's receive buffer overflows.
+std::string drop_reason(const link::LinkPortConfig& port) {
+  const bool pauses = port.flow_control == config::FlowControl::kPfc ||
+                      port.flow_control == config::FlowControl::kPause;
+  if (!pauses) return "nothing stops the sender (link.flow_control=none)";
+  const std::uint64_t headroom = port.rx_buffer - port.pfc_xoff;
+  const std::uint64_t needed = link::pfc_headroom(port);
+  if (headroom < needed) {
+    return "the buffer above the pause threshold has " + std::to_string(headroom) + " bytes, and " +
+           std::to_string(needed) +
+           " may still arrive by the link's rate, delay and frame size (link.pfc_headroom)";
+  }
+  return "a priority is used that no pause protects (link.pfc_priorities)";
+}
+
 LinkResult link_result(const std::string& name, link::LinkPort& port, Time now) {
   LinkResult out;
   out.name = name;
@@ -145,30 +160,46 @@ LinkResult link_result(const std::string& name, link::LinkPort& port, Time now) 
   out.payload_bytes = port.sent().payload_bytes;
   out.wire_bytes = port.sent().wire_bytes;
   out.dropped = port.dropped();
+  if (out.dropped > 0) out.dropped_because = drop_reason(port.config());
   out.paused = port.paused(now);
   out.more = {{"data_packets", port.sent().data_packets},
               {"control_frames", port.sent().control_frames},
               {"received_frames", port.received().frames},
-              {"rx_buffer_highest", port.highest_fill()}};
+              {"rx_buffer_highest", port.highest_fill()},
+              {"dropped_oversize", port.oversize()}};
+  if (port.config().flow_control == config::FlowControl::kPfc ||
+      port.config().flow_control == config::FlowControl::kPause) {
+    const std::uint64_t needed = link::pfc_headroom(port.config());
+    out.more.emplace_back("pfc_headroom", port.config().rx_buffer - port.config().pfc_xoff);
+    out.more.emplace_back("pfc_headroom_needed", needed);
+  }
   return out;
 }
 
 void collect_links(System& system, Time now, Result& result) {
-  for (const auto& node : system.nodes) {
-    result.links.push_back(
-        link_result(std::string(node->name()) + ".nic.port", node->nic.port.link, now));
+  for (const NamedPort& named : system.ports()) {
+    result.links.push_back(link_result(named.name, *named.port, now));
+  }
+  // What happened on a cable is reported with the host at its first end.
+  for (std::size_t i = 0; i < system.cables.size(); ++i) {
+    const network::Cable& cable = *system.cables[i];
+    const std::size_t host = system.fabric_switch != nullptr ? i : 2 * i;
+    NamedCounts& more = result.links[host].more;
+    more.emplace_back("cable_lost", cable.faults().lost);
+    more.emplace_back("cable_corrupted", cable.faults().corrupted);
+    more.emplace_back("cable_duplicated", cable.faults().duplicated);
+    more.emplace_back("cable_reordered", cable.faults().reordered);
+    more.emplace_back("cable_lost_while_down", cable.lost_while_down());
   }
   if (system.fabric_switch == nullptr) return;
-  network::Switch& fabric = *system.fabric_switch;
-  for (std::uint32_t i = 0; i < fabric.ports(); ++i) {
-    result.links.push_back(link_result("switch.port" + std::to_string(i), fabric.port(i), now));
-    if (i > 0) continue;
-    result.links.back().more.emplace_back("switch_dropped_full", fabric.dropped_full());
-    result.links.back().more.emplace_back("switch_dropped_damaged", fabric.dropped_damaged());
-  }
+  const network::Switch& fabric = *system.fabric_switch;
+  LinkResult& first = result.links[system.nodes.size()];  // the switch's first port
+  first.more.emplace_back("switch_dropped_full", fabric.dropped_full());
+  first.more.emplace_back("switch_dropped_damaged", fabric.dropped_damaged());
+  first.more.emplace_back("switch_corrupted", fabric.corrupted());
 }
 
-NamedCounts counters_of(Node& node) {
+NamedCounts counters_of(Node& node, bool iwarp) {
   nic::Nic& nic = node.nic;
   const transport::TransportCounters& t = nic.transport().counters();
   const nic::RxDrops& drops = nic.rx_pipeline.drops();
@@ -195,7 +226,13 @@ NamedCounts counters_of(Node& node) {
           {"acks_sent", t.acks_sent},
           {"acks_received", t.acks_received},
           {"rx_not_mine", drops.not_mine},
-          {"rx_bad_checksum", drops.bad_checksum},
+          {"rx_bad_checksum", drops.bad_checksum()},
+          {"rx_link_crc_errors", drops.link_crc},
+          {"rx_ip_checksum_errors", drops.ip_checksum},
+          {"rx_icrc_errors", iwarp ? 0 : drops.inner_crc},
+          {"rx_tcp_checksum_errors", drops.tcp_checksum},
+          {"rx_mpa_crc_errors", iwarp ? drops.inner_crc : 0},
+          {"rx_ignored_silent", drops.silent},
           {"rx_bad_state", drops.bad_state},
           {"doorbells", driver.doorbells},
           {"blueflames", driver.blueflames},
@@ -248,7 +285,8 @@ Result collect(System& system, const config::LoadedConfig& loaded) {
     Node& node = *system.nodes[i];
     collect_units(node, start, now, result);
     collect_pcie(node.name(), node.pcie, result);
-    result.counters.push_back(counters_of(node));
+    result.counters.push_back(
+        counters_of(node, system.config().transport.protocol == config::Protocol::kIwarp));
     HostResult host = busiest_core(system, node, start, now);
     const auto& driver = node.host.verbs.stats();
     const auto& registration = driver.registration;

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/sc_time.h"
 #include "base/timeline.h"
+#include "capture/capture.h"
 #include "report/json_writer.h"
 #include "report/output_file.h"
 #include "report/text_report.h"
@@ -75,11 +76,17 @@ Result simulate(const config::LoadedConfig& loaded) {
   sc_core::sc_report_handler::set_actions(sc_core::SC_INFO, sc_core::SC_DO_NOTHING);
   Timeline::instance();  // before any module: its process belongs to none of them
   System system(loaded.config);
+  Captures captures(system);
   try {
     run_to_completion(system);
   } catch (const sc_core::sc_report& report) {
+    captures.finish();                        // what led to the error is worth looking at
     throw SimulationError(report.get_msg());  // an exception thrown inside a kernel process
+  } catch (const SimulationError&) {
+    captures.finish();
+    throw;
   }
+  captures.finish();
   for (const auto& flow : system.flows) system.measurement.corrupt_bytes += flow->verify();
   if (system.dma_stream) system.measurement.corrupt_bytes += system.dma_stream->verify();
   if (system.measurement.corrupt_bytes > 0) {

@@ -21,7 +21,16 @@ network::FaultConfig faults_of(const config::LinkConfig& link) {
   network::FaultConfig faults;
   faults.loss_rate = link.loss_rate;
   faults.corrupt_rate = link.corrupt_rate;
+  faults.duplicate_rate = link.duplicate_rate;
+  faults.reorder_rate = link.reorder_rate;
+  faults.reorder_delay = link.reorder_delay;
+  faults.burst_rate = link.burst_rate;
+  faults.burst_length = link.burst_length;
+  faults.burst_loss = link.burst_loss;
   faults.drop_list = link.drop_list;
+  faults.corrupt_list = link.corrupt_list;
+  faults.duplicate_list = link.duplicate_list;
+  faults.reorder_list = link.reorder_list;
   return faults;
 }
 
@@ -33,8 +42,9 @@ class EncapsulationChecksums : public network::FrameChecksums {
       : encapsulation_(encapsulation) {}
   void materialize(protocol::Frame& frame) const override { encapsulation_.materialize(frame); }
   bool intact(const protocol::Frame& frame) const override {
-    return encapsulation_.trailer_ok(frame);
+    return encapsulation_.link_crc_ok(frame);
   }
+  void reseal(protocol::Frame& frame) const override { encapsulation_.refresh_link_crc(frame); }
 
  private:
   const transport::Encapsulation& encapsulation_;
@@ -106,15 +116,31 @@ void System::build_fabric() {
   } else {
     connect_back_to_back();
   }
+  if (config_.fabric.silent_host != config::kNoHost) {
+    nodes[config_.fabric.silent_host]->nic.rx_pipeline.fall_silent(config_.fabric.silent_from);
+  }
 }
 
 System::~System() = default;
 
+std::vector<NamedPort> System::ports() {
+  std::vector<NamedPort> all;
+  for (const auto& node : nodes) {
+    all.push_back({std::string(node->name()) + ".nic.port", &node->nic.port.link});
+  }
+  for (std::uint32_t i = 0; fabric_switch != nullptr && i < fabric_switch->ports(); ++i) {
+    all.push_back({"switch.port" + std::to_string(i), &fabric_switch->port(i)});
+  }
+  return all;
+}
+
 void System::connect(link::LinkPort& a, link::LinkPort& b) {
   const std::string name = "cable" + std::to_string(cables.size());
+  const bool fails = cables.size() == config_.link.down_cable;
+  const network::Outage outage{config_.link.down_at, fails ? config_.link.down_time : kTimeZero};
   cables.push_back(std::make_unique<network::Cable>(name.c_str(), config_.link.delay,
                                                     faults_of(config_.link), config_.sim.seed,
-                                                    frames, checksums_.get()));
+                                                    frames, checksums_.get(), outage));
   cables.back()->connect(a, b);
 }
 
@@ -129,7 +155,8 @@ void System::connect_through_switch() {
   const auto ports = static_cast<std::uint32_t>(nodes.size());
   fabric_switch = std::make_unique<network::Switch>(
       "switch", config_.network_switch, nodes.front()->nic.port.link.config(), ports,
-      ib ? network::Addressing::kLid : network::Addressing::kMac, frames, checksums_.get());
+      ib ? network::Addressing::kLid : network::Addressing::kMac, frames, checksums_.get(),
+      config_.sim.seed);
   for (std::uint32_t i = 0; i < ports; ++i) {
     connect(nodes[i]->nic.port.link, fabric_switch->port(i));
     const transport::PortIdentity identity = identity_of(i);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <systemc>
 #include <vector>
 
@@ -43,6 +44,12 @@ class DmaNode : public sc_core::sc_module {
   pcie::DmaEngine dma;
 };
 
+/// A port under the name that reports and captures give it.
+struct NamedPort {
+  std::string name;
+  link::LinkPort* port;
+};
+
 /// The simulated system: nodes, fabric, and the programs that use it. Its parts are modules at the
 /// top of the hierarchy, so that names read host0.nic.translation.
 class System {
@@ -56,6 +63,8 @@ class System {
   void reset_statistics();
 
   const config::Config& config() const { return config_; }
+  /// All ports: those of the NICs, then those of the switch.
+  std::vector<NamedPort> ports();
   Time window_start() const { return window_start_; }
   protocol::FramePool frames;
   std::vector<std::unique_ptr<Node>> nodes;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulation/traffic.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "base/rng.h"
@@ -48,13 +49,28 @@ std::vector<HostPair> traffic_matrix(const config::Config& config) {
   return pairs;
 }
 
+namespace {
+
+/// Makes entry `by` (modulo its length) of a repeated list the first.
+void rotate(std::vector<std::uint64_t>& list, std::uint32_t by) {
+  if (list.empty()) return;
+  const auto steps = static_cast<std::ptrdiff_t>(by % list.size());
+  std::rotate(list.begin(), list.begin() + steps, list.end());
+}
+
+}  // namespace
+
 std::vector<config::Config> thread_configs(const config::Config& config) {
   const std::uint32_t threads = config.workload.threads;
   std::vector<config::Config> shares(threads, config);
+  std::uint32_t first_qp = 0;
   for (std::uint32_t t = 0; t < threads; ++t) {
     config::WorkloadConfig& w = shares[t].workload;
     w.qps = config.workload.qps / threads + (t < config.workload.qps % threads ? 1 : 0);
     if (t > 0) w.idle_qps = 0;
+    rotate(shares[t].transport.service_level, first_qp);
+    rotate(shares[t].transport.response_service_level, first_qp);
+    first_qp += w.qps;
   }
   return shares;
 }

@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "base/sc_time.h"
+#include "config/service_level.h"
+#include "simulation/addresses.h"
 
 namespace rnic::testbench {
 
@@ -145,7 +147,10 @@ void Flow::set_up(Endpoint& self, Endpoint& peer, const protocol::AddressVector&
   self.core.sync();
   meet();
   for (std::uint32_t i = 0; i < self.qps.size(); ++i) {
-    self.connect(i, peer.info(i), path);
+    const std::uint8_t level = &self == &client_ ? config::request_service_level(config_, i)
+                                                 : config::response_service_level(config_, i);
+    self.connect(i, peer.info(i),
+                 path_of_qp(config_, path, level, self.info(i).qpn, peer.info(i).qpn));
     if (i < config_.workload.qps && two_sided()) {
       post_receives(self, i, self.recv_depth);
     }

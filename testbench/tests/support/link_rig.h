@@ -127,7 +127,7 @@ class Sink : public link::FrameReceiver {
 
   void frame_arrived(protocol::Frame* frame, Time now) override {
     arrivals.push_back({now, frame->sequence, frame->lane});
-    if (release_) {
+    if (release_ && !frame->uncounted) {
       Time held = least_;
       if (most_ > least_) {
         held += picoseconds(static_cast<std::int64_t>(

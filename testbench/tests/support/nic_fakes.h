@@ -100,7 +100,7 @@ struct QpCall {
 
 struct FakeScheduler : nic::SchedulerIf {
   void activate(nic::QpContext& qp, Time t) override { activated.push_back({qp.qpn, t}); }
-  void slot_freed(Time /*t*/) override { ++freed; }
+  void slot_freed(Time /*t*/, std::uint32_t /*lane*/) override { ++freed; }
 
   std::vector<QpCall> activated;
   int freed = 0;

@@ -17,15 +17,19 @@ std::string presets_path() { return RNICSIM_PRESETS; }
 std::string data_path() { return RNICSIM_TEST_DATA; }
 
 ProgramRun run_program(const Settings& settings) {
-  const TemporaryFile place("run");
-  std::filesystem::remove(place.path());
+  const TemporaryFile temporary("run");
+  std::filesystem::remove(temporary.path());
+  std::string place = temporary.path();
   const TemporaryFile errors("run_stderr");
   std::string command = "timeout 60 " + program_path() + " run";
   for (const auto& [key, value] : settings) {
+    if (key == "output.dir") {
+      place = value;
+      continue;
+    }
     command.append(" --").append(key).append("='").append(value).append("'");
   }
-  command +=
-      " --output.dir='" + place.path() + "' >'" + errors.path() + ".out' 2>'" + errors.path() + "'";
+  command += " --output.dir='" + place + "' >'" + errors.path() + ".out' 2>'" + errors.path() + "'";
   const TemporaryFile output("run_stderr.out");
   const int ended = std::system(command.c_str());
   ProgramRun run;
@@ -35,7 +39,7 @@ ProgramRun run_program(const Settings& settings) {
   run.error = text.str();
   if (run.status != 0) return run;
   std::ostringstream json;
-  json << std::ifstream(place.path() + "/result.json").rdbuf();
+  json << std::ifstream(place + "/result.json").rdbuf();
   run.text = json.str();
   run.result = nlohmann::json::parse(run.text);
   return run;

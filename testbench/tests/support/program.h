@@ -49,7 +49,8 @@ std::string program_path();
 std::string presets_path();
 std::string data_path();
 
-/// `rnicsim run` with `settings`; the result is read back from a directory of its own.
+/// `rnicsim run` with `settings`; the result is read back from a directory of its own, or from the
+/// output.dir among the settings, which the caller removes.
 ProgramRun run_program(const Settings& settings);
 
 std::string text_of(const Settings& settings);

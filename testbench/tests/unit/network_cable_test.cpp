@@ -175,10 +175,10 @@ TEST(Cable, CreditsComeBackAfterLosses) {
   Source source(rig.a, rig.pool);
   source.start(2000, 4200, 4200);
   rig.run();
-  EXPECT_EQ(rig.sink_b.arrivals.size() + rig.cable.lost(), 2000U);
+  EXPECT_EQ(rig.sink_b.arrivals.size() + rig.cable.faults().lost, 2000U);
   EXPECT_EQ(rig.a.queued(), 0U);
   // 0.3 +- 4 standard deviations of sqrt(0.3 x 0.7 / 2000) = 0.0102.
-  EXPECT_NEAR(static_cast<double>(rig.cable.lost()) / 2000, 0.3, 0.041);
+  EXPECT_NEAR(static_cast<double>(rig.cable.faults().lost) / 2000, 0.3, 0.041);
 }
 
 TEST(Cable, DropListCountsDataPacketsOfBothDirections) {
@@ -198,7 +198,7 @@ TEST(Cable, DropListCountsDataPacketsOfBothDirections) {
   for (const auto& arrival : rig.sink_b.arrivals) arrived.push_back(arrival.number);
   EXPECT_EQ(arrived, (std::vector<std::uint64_t>{1, 90, 3, 4, 6}));
   EXPECT_TRUE(rig.sink_a.arrivals.empty());
-  EXPECT_EQ(rig.cable.lost(), 2U);
+  EXPECT_EQ(rig.cable.faults().lost, 2U);
   EXPECT_EQ(rig.pool.in_use(), 0U);
 }
 
@@ -222,6 +222,9 @@ struct SumChecksums : public network::FrameChecksums {
     }
     return true;
   }
+  void reseal(Frame& frame) const override {
+    for (std::uint32_t i = 0; i < frame.trailer_bytes; ++i) frame.trailer[i] = sum(frame);
+  }
 };
 
 TEST(FaultInjector, FlipsOneBitOfAMaterialisedFrame) {
@@ -232,12 +235,12 @@ TEST(FaultInjector, FlipsOneBitOfAMaterialisedFrame) {
   protocol::FramePool pool;
   for (int i = 0; i < 1000; ++i) {
     Frame* frame = make_frame(pool, 200);
-    ASSERT_FALSE(injector.lose_or_damage(*frame));
+    ASSERT_FALSE(injector.judge(*frame, 0).lost);
     ASSERT_FALSE(frame->checksums_deferred);
     ASSERT_FALSE(checksums.intact(*frame));
     pool.give(frame);
   }
-  EXPECT_EQ(injector.corrupted(), 1000U);
+  EXPECT_EQ(injector.counters().corrupted, 1000U);
 }
 
 TEST(FaultInjector, SparesLinkControl) {
@@ -246,8 +249,8 @@ TEST(FaultInjector, SparesLinkControl) {
   network::FaultInjector injector(faults, 1, "cable", nullptr);
   protocol::FramePool pool;
   Frame* control = make_frame(pool, 84, 0, 0, FrameClass::kLinkControl);
-  EXPECT_FALSE(injector.lose_or_damage(*control));
-  EXPECT_TRUE(injector.lose_or_damage(*make_frame(pool, 84, 0, 0, FrameClass::kAck)));
+  EXPECT_FALSE(injector.judge(*control, 0).lost);
+  EXPECT_TRUE(injector.judge(*make_frame(pool, 84, 0, 0, FrameClass::kAck), 0).lost);
 }
 
 TEST(FaultInjector, IsReproducibleAndDiffersByCable) {
@@ -260,12 +263,176 @@ TEST(FaultInjector, IsReproducibleAndDiffersByCable) {
   Frame* frame = make_frame(pool, 100);
   int differences = 0;
   for (int i = 0; i < 200; ++i) {
-    const bool lost = one.lose_or_damage(*frame);
-    ASSERT_EQ(lost, same.lose_or_damage(*frame));
-    if (lost != other.lose_or_damage(*frame)) ++differences;
+    const bool lost = one.judge(*frame, 0).lost;
+    ASSERT_EQ(lost, same.judge(*frame, 0).lost);
+    if (lost != other.judge(*frame, 0).lost) ++differences;
   }
   EXPECT_GT(differences, 50);
 }
+
+TEST(FaultInjector, BurstsAreAsLongAsAskedFor) {
+  network::FaultConfig faults;
+  faults.burst_rate = 0.01;
+  faults.burst_length = 5;
+  network::FaultInjector injector(faults, 1, "cable", nullptr);
+  protocol::FramePool pool;
+  Frame* frame = make_frame(pool, 100);
+  constexpr int kFrames = 200'000;
+  int lost = 0;
+  int runs = 0;
+  bool before = false;
+  for (int i = 0; i < kFrames; ++i) {
+    const bool now = injector.judge(*frame, 0).lost;
+    lost += now ? 1 : 0;
+    runs += now && !before ? 1 : 0;
+    before = now;
+  }
+  // A burst has a geometric number of frames, mean 5; good times a geometric number, mean 1/0.01
+  // - 1 = 99 (the frame that begins a burst belongs to it). So 200,000 / 104 = 1,923 bursts; two
+  // that touch count as one, 1 % of them. Four standard deviations are below 10 %.
+  EXPECT_NEAR(runs, 1904, 190);
+  EXPECT_NEAR(static_cast<double>(lost) / runs, 5 / 0.99, 0.5);
+  EXPECT_EQ(injector.counters().lost, static_cast<std::uint64_t>(lost));
+}
+
+TEST(FaultInjector, BurstsOfOneDirectionLeaveTheOtherAlone) {
+  network::FaultConfig faults;
+  faults.burst_rate = 0.5;
+  faults.burst_length = 1e9;  // for ever
+  network::FaultInjector injector(faults, 1, "cable", nullptr);
+  protocol::FramePool pool;
+  Frame* frame = make_frame(pool, 100);
+  for (int i = 0; i < 100; ++i) injector.judge(*frame, 0);
+  ASSERT_TRUE(injector.judge(*frame, 0).lost);
+  // The other direction is still in its good state, which it leaves with probability one half.
+  int passed = 0;
+  for (std::uint64_t seed = 0; seed < 64; ++seed) {
+    network::FaultInjector fresh(faults, seed, "cable", nullptr);
+    for (int i = 0; i < 100; ++i) fresh.judge(*frame, 0);
+    if (!fresh.judge(*frame, 1).lost) ++passed;
+  }
+  EXPECT_GT(passed, 16);
+  EXPECT_LT(passed, 48);
+}
+
+TEST(FaultInjector, ListsNameDataPackets) {
+  const SumChecksums checksums;
+  network::FaultConfig faults;
+  faults.drop_list = {2};
+  faults.corrupt_list = {3};
+  faults.duplicate_list = {4, 5};
+  faults.reorder_list = {5};
+  network::FaultInjector injector(faults, 1, "cable", &checksums);
+  protocol::FramePool pool;
+  for (int number = 1; number <= 6; ++number) {
+    Frame* ack = make_frame(pool, 84, 0, 0, FrameClass::kAck);
+    EXPECT_FALSE(injector.judge(*ack, 1).lost);  // not counted
+    Frame* frame = make_frame(pool, 200);
+    const network::Fate fate = injector.judge(*frame, 0);
+    EXPECT_EQ(fate.lost, number == 2);
+    EXPECT_EQ(!frame->checksums_deferred, number == 3);
+    EXPECT_EQ(fate.duplicated, number == 4 || number == 5);
+    EXPECT_EQ(fate.held_back, number == 5);
+  }
+}
+
+TEST(FaultInjector, OneKindOfFaultDoesNotShiftAnother) {
+  network::FaultConfig faults;
+  faults.loss_rate = 0.3;
+  network::FaultInjector alone(faults, 7, "cable", nullptr);
+  faults.duplicate_rate = 0.5;
+  faults.reorder_rate = 0.5;
+  faults.burst_rate = 0.1;
+  faults.burst_loss = 0;
+  network::FaultInjector together(faults, 7, "cable", nullptr);
+  protocol::FramePool pool;
+  Frame* frame = make_frame(pool, 100);
+  for (int i = 0; i < 500; ++i) {
+    ASSERT_EQ(alone.judge(*frame, 0).lost, together.judge(*frame, 0).lost);
+  }
+}
+
+/// `faults` over a link with `flow_control` and little buffer, until everything has arrived.
+void expect_arrivals(FlowControl flow_control, const network::FaultConfig& faults,
+                     std::uint32_t frames, std::uint64_t arrivals) {
+  link::LinkPortConfig config = port_config(flow_control);
+  config.rx_buffer = flow_control == FlowControl::kCredit ? 16'384 : 65'536;
+  Rig rig(config, faults);
+  Source source(rig.a, rig.pool);
+  source.start(frames, 4200, 4200);
+  rig.run();
+  EXPECT_EQ(rig.sink_b.arrivals.size(), arrivals);
+  EXPECT_EQ(rig.b.dropped(), 0U);
+  EXPECT_EQ(rig.a.queued(), 0U);
+  EXPECT_EQ(rig.pool.in_use(), 0U);
+}
+
+TEST(Cable, CopiesAndLateFramesDoNotUpsetCredits) {
+  network::FaultConfig faults;
+  faults.duplicate_rate = 1;
+  faults.reorder_rate = 0.3;
+  faults.reorder_delay = microseconds(3);
+  expect_arrivals(FlowControl::kCredit, faults, 3000, 6000);
+}
+
+TEST(Cable, CopiesAndLateFramesDoNotUpsetPauses) {
+  network::FaultConfig faults;
+  faults.duplicate_rate = 1;
+  faults.reorder_rate = 0.3;
+  faults.reorder_delay = microseconds(3);
+  expect_arrivals(FlowControl::kPfc, faults, 3000, 6000);
+}
+
+TEST(Cable, AHeldBackFrameArrivesBehindItsSuccessors) {
+  network::FaultConfig faults;
+  faults.reorder_list = {1};
+  faults.reorder_delay = nanoseconds(100);
+  Rig rig(port_config(), faults);
+  for (std::uint64_t i = 1; i <= 3; ++i) {
+    rig.a.send(make_frame(rig.pool, 1000, 0, i), kTimeZero);
+  }
+  rig.run();
+  // 80 ns each on the line; the first arrives 100 ns late, between the second and the third.
+  ASSERT_EQ(rig.sink_b.arrivals.size(), 3U);
+  EXPECT_EQ(rig.sink_b.arrivals[0].number, 2U);
+  EXPECT_EQ(rig.sink_b.arrivals[1].number, 1U);
+  EXPECT_EQ(rig.sink_b.arrivals[1].at, nanoseconds(80 + 110 + 100));
+  EXPECT_EQ(rig.sink_b.arrivals[2].number, 3U);
+}
+
+/// A cable that is down from 10 to 30 us, in the middle of a stream of 4,200 B frames (336 ns
+/// each).
+void expect_recovery(FlowControl flow_control) {
+  link::LinkPortConfig config = port_config(flow_control);
+  config.rx_buffer = flow_control == FlowControl::kCredit ? 16'384 : 65'536;
+  protocol::FramePool pool;
+  link::LinkPort a("a", config, pool);
+  link::LinkPort b("b", config, pool);
+  network::Cable cable("cable", nanoseconds(10), {}, 1, pool, nullptr,
+                       {microseconds(10), microseconds(20)});
+  Sink sink_a(a, pool);
+  Sink sink_b(b, pool);
+  cable.connect(a, b);
+  sc_core::sc_start(sc_core::SC_ZERO_TIME);
+  Source source(a, pool);
+  source.start(1000, 4200, 4200);
+  sc_core::sc_start();
+  EXPECT_GT(cable.lost_while_down(), 0U);
+  EXPECT_EQ(a.queued(), 0U);  // it did not get stuck
+  EXPECT_EQ(b.dropped(), 0U);
+  std::uint64_t meanwhile = 0;
+  for (const auto& arrival : sink_b.arrivals) {
+    // PHY, cable, PHY behind the outage.
+    if (arrival.at > microseconds(10) + nanoseconds(110) && arrival.at < microseconds(30)) {
+      ++meanwhile;
+    }
+  }
+  EXPECT_EQ(meanwhile, 0U);
+  EXPECT_EQ(pool.in_use(), 0U);
+}
+TEST(Cable, ComesBackAfterAnOutageWithoutFlowControl) { expect_recovery(FlowControl::kNone); }
+TEST(Cable, ComesBackAfterAnOutageWithCredits) { expect_recovery(FlowControl::kCredit); }
+TEST(Cable, ComesBackAfterAnOutageWithPfc) { expect_recovery(FlowControl::kPfc); }
 
 TEST(FaultInjector, CorruptionNeedsChecksums) {
   network::FaultConfig faults;

@@ -93,7 +93,7 @@ TEST(SqScheduler, ResponsesAndRequestsTakeTurns) {
   rig.unit.activate(rig.qps[0], kTimeZero);
   rig.unit.activate(rig.qps[1], kTimeZero);
   for (int i = 0; i < 6; ++i) {
-    rig.unit.slot_freed(sim_now());
+    rig.unit.slot_freed(sim_now(), 0);
     sc_core::sc_start(to_sc_time(nanoseconds(20)));
   }
   EXPECT_EQ(rig.order(), (std::vector<int>{1, -2, 1, -2, 1, -2}));
@@ -106,10 +106,29 @@ TEST(SqScheduler, AFullTransmitPathStopsThePicksAndCountsTheStall) {
   sc_core::sc_start(to_sc_time(nanoseconds(100)));
   EXPECT_EQ(rig.transmit.jobs.size(), 2U);
   EXPECT_EQ(rig.unit.slots_in_use(), 2U);
-  rig.unit.slot_freed(sim_now());
+  rig.unit.slot_freed(sim_now(), 0);
   EXPECT_EQ(rig.transmit.jobs.size(), 3U);
   // Nothing but the transmit path was in the way from the second pick at 0 (ahead) to 100.
   EXPECT_EQ(rig.unit.stats().stalled(stats::StallCause::kDownstreamFull), nanoseconds(100));
+}
+
+TEST(SqScheduler, AFullLaneDoesNotKeepAnotherFromSending) {
+  Rig rig(2);
+  rig.qps[1].av.lane = 3;
+  rig.add_work(0, 5);
+  rig.add_work(1, 5);
+  rig.unit.activate(rig.qps[0], kTimeZero);
+  rig.unit.activate(rig.qps[1], kTimeZero);
+  sc_core::sc_start(to_sc_time(nanoseconds(100)));
+  EXPECT_EQ(rig.transmit.jobs.size(), 4U);  // two places each
+  rig.unit.slot_freed(sim_now(), 3);
+  sc_core::sc_start(to_sc_time(nanoseconds(100)));
+  ASSERT_EQ(rig.transmit.jobs.size(), 5U);
+  EXPECT_EQ(rig.order().back(), 2);
+  rig.unit.slot_freed(sim_now(), 0);
+  sc_core::sc_start(to_sc_time(nanoseconds(100)));
+  ASSERT_EQ(rig.transmit.jobs.size(), 6U);
+  EXPECT_EQ(rig.order().back(), 1);
 }
 
 TEST(SqScheduler, AResponseThatIsNotReadyYetIsPostponed) {

@@ -134,11 +134,16 @@ TEST(TcpEncapsulation, EachLayerFindsItsOwnDamage) {
   frame.payload.data()[9] ^= 1;
   EXPECT_EQ(e->check_trailer(frame), TrailerStatus::kLinkCrc);
   e->refresh_link_crc(frame);
-  EXPECT_EQ(e->check_trailer(frame), TrailerStatus::kInnerCrc);
-  frame.payload.data()[9] ^= 1;
-  frame.header[34 + 8] ^= 1;  // acknowledgement number: outside of the FPDU
-  e->refresh_link_crc(frame);
   EXPECT_EQ(e->check_trailer(frame), TrailerStatus::kTcpChecksum);
+  // What a sum of 16-bit words does not see: two of their bytes change places.
+  frame.payload.data()[9] ^= 1;
+  std::swap(frame.payload.data()[8], frame.payload.data()[10]);
+  e->refresh_link_crc(frame);
+  EXPECT_EQ(e->check_trailer(frame), TrailerStatus::kInnerCrc);
+  std::swap(frame.payload.data()[8], frame.payload.data()[10]);
+  frame.header[14 + 8] ^= 1;  // TTL
+  e->refresh_link_crc(frame);
+  EXPECT_EQ(e->check_trailer(frame), TrailerStatus::kIpChecksum);
 }
 
 TEST(TcpEncapsulation, MpaCrcCanBeOff) {

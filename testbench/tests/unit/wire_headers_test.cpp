@@ -326,6 +326,19 @@ TEST(LinkControl, PfcFrameThatStopsPriority3) {
   EXPECT_TRUE(pfc.is_pfc());
 }
 
+TEST(LinkControl, PauseFrameOfTheWholeLink) {
+  PauseFrame pause;
+  pause.source = {0x02, 0, 0, 0, 0, 0xA1};
+  pause.time = 0xFFFF;
+  // IEEE 802.3 annex 31B: destination, source, 8808, opcode 1, time, zeros up to 60 bytes.
+  EXPECT_EQ(hex_of(pause), "0180c20000010200000000a188080001ffff" + std::string(84, '0'));
+  EXPECT_TRUE(pause.is_pause());
+  PfcFrame pfc;
+  std::uint8_t bytes[PfcFrame::kBytes];
+  pfc.encode(bytes);
+  EXPECT_FALSE(PauseFrame::decode(bytes).is_pause());
+}
+
 TEST(LinkControl, CreditPacket) {
   EXPECT_EQ(hex_of(LinkPacket{LinkPacket::kOpInit, 0, 0, 0x040}), "10000040");
   EXPECT_EQ(hex_of(LinkPacket{LinkPacket::kOpNormal, 0x123, 2, 0x456}), "01232456");

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "protocol/mpa.h"
+#include "transport/iwarp_segment.h"
+#include "transport/iwarp_transport.h"
+
+namespace rnic::transport {
+
+using protocol::MpaConnect;
+using protocol::TcpHeader;
+using protocol::TcpOptions;
+
+namespace {
+
+constexpr std::uint32_t kMaxWindowField = 0xFFFF;
+/// SYN and the MPA frame that every end sends before its first FPDU.
+constexpr std::uint32_t kSetupBytes = 1 + MpaConnect::kBytes;
+/// Connection requests that wait for their queue pair, as a listener's backlog.
+constexpr std::size_t kBacklog = 1024;
+
+bool is_frame(SetupSegment segment) {
+  return segment == SetupSegment::kRequest || segment == SetupSegment::kReply;
+}
+bool is_syn(SetupSegment segment) {
+  return segment == SetupSegment::kSyn || segment == SetupSegment::kSynAck;
+}
+
+}  // namespace
+
+void IwarpTransport::start_setup(IwarpConnection& c) {
+  if (!config_.handshake) return;
+  c.setup.start(c.initiator, config_.syn_timeout);
+  // The request may have come before this end was ready for it.
+  const auto waiting = std::find_if(backlog_.begin(), backlog_.end(),
+                                    [&c](const Waiting& w) { return w.key == c.key; });
+  if (waiting == backlog_.end()) return;
+  c.tcp.open_receive(first_sequence(waiting->sequence));
+  c.setup.received(SetupSegment::kSyn, false);
+  backlog_.erase(waiting);
+}
+
+void IwarpTransport::remember_request(const ConnectionKey& key, const protocol::Frame& frame,
+                                      std::uint32_t tcp_offset) {
+  const auto tcp = TcpHeader::decode(frame.header + tcp_offset);
+  if (!config_.handshake || !tcp.syn || tcp.ack) return;
+  backlog_.erase(std::remove_if(backlog_.begin(), backlog_.end(),
+                                [&key](const Waiting& w) { return w.key == key; }),
+                 backlog_.end());
+  if (backlog_.size() < kBacklog) backlog_.push_back({key, tcp.sequence});
+}
+
+/// Sequence numbers of the set-up lie before the first FPDU's, on both sides.
+void IwarpTransport::plan_setup(QueuePair& qp, Time now, TxPlan& plan) {
+  IwarpConnection& c = connection(qp);
+  plan = TxPlan{};
+  plan.is_response = true;
+  plan.last = true;
+  plan.setup = c.setup.take(now);
+  plan.frame_class = plan.setup == SetupSegment::kAck ? protocol::FrameClass::kAck
+                                                      : protocol::FrameClass::kConnection;
+  fill_tcp(c, now, true, plan);
+  const std::uint64_t first = c.first_sequence;
+  switch (plan.setup) {
+    case SetupSegment::kSyn:
+    case SetupSegment::kSynAck:
+      plan.stream = first - kSetupBytes;
+      break;
+    case SetupSegment::kRequest:
+    case SetupSegment::kReply:
+      plan.stream = first - MpaConnect::kBytes;
+      break;
+    default:
+      plan.stream = c.setup.done() ? first : first - MpaConnect::kBytes;
+  }
+  // receive_next() is behind the peer's MPA frame, which may still be to come.
+  const bool peer_frame_came = plan.setup == SetupSegment::kReply || c.setup.done();
+  if (!peer_frame_came) plan.stream_ack -= MpaConnect::kBytes;
+  update_deadline(qp);
+}
+
+void IwarpTransport::build_setup(const QueuePair& qp, const TxPlan& plan,
+                                 protocol::Frame& frame) const {
+  const IwarpConnection& c = *connection_of(qp);
+  std::uint8_t* tcp_at = frame.header + encapsulation_.outer_bytes();
+  TcpOptions options;
+  if (is_syn(plan.setup)) {
+    options.has_mss = true;
+    options.mss = static_cast<std::uint16_t>(mss_option_);
+    options.has_window_scale = true;
+    options.window_scale = window_scale_;
+  }
+  options.has_timestamps = config_.timestamps;
+  options.timestamp = plan.timestamp;
+  options.timestamp_echo = plan.setup == SetupSegment::kSyn ? 0 : plan.timestamp_echo;
+  const std::uint32_t tcp_bytes = TcpHeader::kBytes + options.encode(tcp_at + TcpHeader::kBytes);
+  TcpHeader tcp;
+  tcp.source_port = c.local_port;
+  tcp.destination_port = c.peer_port;
+  tcp.sequence = static_cast<std::uint32_t>(plan.stream);
+  tcp.syn = is_syn(plan.setup);
+  tcp.ack = plan.setup != SetupSegment::kSyn;
+  tcp.psh = is_frame(plan.setup);
+  tcp.acknowledgement = tcp.ack ? static_cast<std::uint32_t>(plan.stream_ack) : 0;
+  tcp.header_words = static_cast<std::uint8_t>(tcp_bytes / 4);
+  // The scale does not apply to segments with SYN (RFC 7323, 2.2).
+  const std::uint32_t window = tcp.syn ? plan.stream_window : plan.stream_window >> window_scale_;
+  tcp.window = static_cast<std::uint16_t>(std::min(window, kMaxWindowField));
+  tcp.encode(tcp_at);
+  std::uint32_t stream_bytes = 0;
+  if (is_frame(plan.setup)) {
+    MpaConnect mpa;
+    mpa.key =
+        plan.setup == SetupSegment::kRequest ? MpaConnect::kRequestKey : MpaConnect::kReplyKey;
+    mpa.crc = config_.mpa_crc;
+    mpa.markers = config_.mpa_markers;
+    mpa.encode(tcp_at + tcp_bytes);
+    stream_bytes = MpaConnect::kBytes;
+  }
+  encapsulation_.write_outer(qp.av, tcp_bytes + stream_bytes, frame.header);
+  frame.header_bytes =
+      static_cast<std::uint16_t>(encapsulation_.outer_bytes() + tcp_bytes + stream_bytes);
+  frame.payload_bytes = 0;
+  frame.pad_bytes = 0;
+  frame.trailer_bytes = static_cast<std::uint8_t>(encapsulation_.link_crc_bytes());
+  frame.lane = encapsulation_.lane_of(qp.av);
+  frame.wire_bytes = encapsulation_.wire_bytes(frame.frame_bytes());
+}
+
+/// What a frame is to the set-up; kNone for everything that comes later.
+SetupSegment IwarpTransport::setup_segment(const protocol::Frame& frame) const {
+  const std::uint8_t* p = frame.header + encapsulation_.outer_bytes();
+  const auto tcp = TcpHeader::decode(p);
+  if (tcp.syn) return tcp.ack ? SetupSegment::kSynAck : SetupSegment::kSyn;
+  const std::uint32_t start = encapsulation_.outer_bytes() + tcp.header_bytes();
+  if (frame.trailer_bytes > encapsulation_.link_crc_bytes() || frame.payload_bytes != 0) {
+    return SetupSegment::kNone;  // an FPDU
+  }
+  if (frame.header_bytes == start) return SetupSegment::kAck;
+  if (frame.header_bytes != start + MpaConnect::kBytes) return SetupSegment::kNone;
+  const auto mpa = MpaConnect::decode(frame.header + start);
+  return mpa.is_request() ? SetupSegment::kRequest
+         : mpa.is_reply() ? SetupSegment::kReply
+                          : SetupSegment::kNone;
+}
+
+/// True when `frame` was the set-up's alone.
+bool IwarpTransport::receive_setup(QueuePair& qp, const protocol::Frame& frame) {
+  IwarpConnection& c = connection(qp);
+  const SetupSegment segment = setup_segment(frame);
+  const bool ours = is_syn(segment) || is_frame(segment);
+  if (c.setup.done() && !ours) return false;
+  const auto tcp = TcpHeader::decode(frame.header + encapsulation_.outer_bytes());
+  if (is_syn(segment) && !c.setup.done()) c.tcp.open_receive(first_sequence(tcp.sequence));
+  const bool acknowledged =
+      tcp.ack && tcp.acknowledgement == static_cast<std::uint32_t>(c.first_sequence);
+  c.setup.received(segment, acknowledged);
+  update_deadline(qp);
+  return ours || !c.setup.done();
+}
+
+}  // namespace rnic::transport

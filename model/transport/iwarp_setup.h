@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/time.h"
+
+namespace rnic::transport {
+
+/// Segments of a connection's set-up: TCP's three-way handshake (RFC 9293, 3.5) and MPA's start-up
+/// frames (RFC 5044, 7.1), each in a segment of its own.
+enum class SetupSegment : std::uint8_t { kNone, kSyn, kSynAck, kAck, kRequest, kReply };
+
+/// How far the set-up of one connection has come. The initiator sends SYN and the MPA request, the
+/// responder SYN-ACK and the MPA reply; what is not answered is sent again, twice as late each
+/// time. Pure decisions: sequence numbers and bytes are the transport's.
+class IwarpSetup {
+ public:
+  /// Begins. Until then, or for connections that are set up out of band, everything is done.
+  void start(bool initiator, Time retry) {
+    initiator_ = initiator;
+    retry_ = retry;
+    retries_ = 0;
+    acknowledge_ = false;
+    deadline_ = kTimeNever;
+    state_ = initiator ? State::kSynSent : State::kListen;
+    due_ = initiator;
+  }
+
+  /// Data may be sent.
+  bool done() const { return state_ == State::kDone; }
+  /// A segment waits to be sent.
+  bool due() const { return due_ || acknowledge_; }
+  /// The segment to send now; its answer is expected within the retry time.
+  SetupSegment take(Time now) {
+    if (acknowledge_) {
+      acknowledge_ = false;
+      return SetupSegment::kAck;
+    }
+    due_ = false;
+    deadline_ = now + retry_ * (1 << std::min(retries_, kMaxDoublings));
+    switch (state_) {
+      case State::kSynSent:
+        return SetupSegment::kSyn;
+      case State::kSynReceived:
+        return SetupSegment::kSynAck;
+      case State::kRequestSent:
+        return SetupSegment::kRequest;
+      case State::kReplySent:
+        return SetupSegment::kReply;
+      case State::kListen:
+      case State::kDone:
+        break;
+    }
+    deadline_ = kTimeNever;
+    return SetupSegment::kNone;
+  }
+
+  /// A set-up segment arrived, of the first time or again; `acknowledged`: it acknowledges all that
+  /// this end sends before its first FPDU.
+  void received(SetupSegment segment, bool acknowledged) {
+    switch (segment) {
+      case SetupSegment::kSyn:
+        if (state_ == State::kListen) enter(State::kSynReceived);
+        due_ = due_ || state_ == State::kSynReceived;
+        break;
+      case SetupSegment::kSynAck:
+        if (!initiator_) break;
+        if (state_ == State::kSynSent) enter(State::kRequestSent);
+        acknowledge_ = true;
+        break;
+      case SetupSegment::kRequest:
+        if (state_ == State::kSynReceived) enter(State::kReplySent);
+        due_ = due_ || state_ == State::kReplySent;
+        break;
+      case SetupSegment::kReply:
+        if (!initiator_) break;
+        if (state_ == State::kRequestSent) enter(State::kDone);
+        acknowledge_ = true;
+        break;
+      case SetupSegment::kAck:
+      case SetupSegment::kNone:
+        break;
+    }
+    if (state_ == State::kReplySent && acknowledged) enter(State::kDone);
+  }
+
+  Time deadline() const { return deadline_; }  ///< of the next retry; kTimeNever: none
+  /// The answer did not come; false when `limit` retries in a row did not help.
+  bool timeout(std::uint32_t limit) {
+    deadline_ = kTimeNever;
+    if (retries_ >= limit) return false;
+    ++retries_;
+    due_ = true;
+    return true;
+  }
+
+ private:
+  enum class State : std::uint8_t {
+    kDone,
+    kListen,
+    kSynSent,
+    kSynReceived,
+    kRequestSent,
+    kReplySent
+  };
+  static constexpr std::uint32_t kMaxDoublings = 6;
+
+  void enter(State state) {
+    state_ = state;
+    retries_ = 0;
+    deadline_ = kTimeNever;
+    due_ = state != State::kDone;
+  }
+
+  State state_ = State::kDone;
+  bool initiator_ = false;
+  bool due_ = false;
+  bool acknowledge_ = false;
+  std::uint32_t retries_ = 0;
+  Time retry_{0};
+  Time deadline_ = kTimeNever;
+};
+
+}  // namespace rnic::transport

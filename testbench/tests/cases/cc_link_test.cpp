@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <vector>
+
+#include "protocol/pfc_frame.h"
+#include "support/link_rig.h"
+#include "support/program.h"
+#include "support/temporary_file.h"
+#include "support/tshark.h"
+
+// Congestion cases that one link or two hosts can show.
+namespace rnic::testbench {
+namespace {
+
+double link_sum(const ProgramRun& run, const std::string& field) {
+  double sum = 0;
+  for (const auto& link : run.result.at("link")) {
+    if (link.contains(field)) sum += link.at(field).get<double>();
+  }
+  return sum;
+}
+
+Settings streams(const std::string& op) {
+  return {{"transport.protocol", "rocev2"},
+          {"workload.op", op},
+          {"workload.pattern", "bandwidth"},
+          {"workload.msg_size", "64KiB"},
+          {"workload.iterations", "200"},
+          {"workload.depth", "16"},
+          {"workload.qps", "4"},
+          {"sim.payload", "none"}};
+}
+
+// Frames are lost if and only if the buffer above the pause threshold is less than what the
+// formula asks for: rate x (2 x propagation + response) + 2 x MTU + what is about to be sent.
+TEST(CaseCC, CC05_HeadroomDecidesAboutLoss) {
+  Settings settings = with(streams("write"), {{"fabric.topology", "single_switch"},
+                                              {"fabric.hosts", "4"},
+                                              {"workload.traffic", "incast"},
+                                              {"workload.iterations", "300"},
+                                              {"link.delay", "2us"}});
+  const ProgramRun enough = run_well(settings);
+  EXPECT_EQ(link_sum(enough, "dropped"), 0);
+  EXPECT_EQ(link_sum(enough, "switch_dropped_full"), 0);
+  EXPECT_EQ(enough.counter("out_of_sequence"), 0U);
+  EXPECT_GT(link_sum(enough, "paused_ns"), 0);
+  // 2 x 2 us at 100 Gb/s are 50,000 B alone.
+  const ProgramRun little = run_well(with(settings, {{"link.pfc_headroom", "16KiB"}}));
+  EXPECT_GT(link_sum(little, "dropped"), 0);
+  EXPECT_GT(little.counter("out_of_sequence"), 0U);
+}
+
+TEST(CaseCC, CC10_ResponsesUseTheRespondersClass) {
+  // Requests in protected priority 3, what comes back in unprotected priority 0. Everybody talks to
+  // both others, so that two streams meet at every host.
+  const Settings classes{
+      {"transport.service_level", "3"},     {"transport.response_service_level", "0"},
+      {"link.pfc_priorities", "3"},         {"transport.ack_timeout", "8"},
+      {"fabric.topology", "single_switch"}, {"fabric.hosts", "3"},
+      {"workload.traffic", "all_to_all"}};
+  const ProgramRun write = run_well(with(streams("write"), classes));
+  EXPECT_EQ(link_sum(write, "dropped"), 0);
+  EXPECT_EQ(write.counter("out_of_sequence"), 0U);
+  EXPECT_GT(link_sum(write, "paused_ns"), 0);
+  const ProgramRun read = run_well(with(streams("read"), classes));
+  EXPECT_GT(link_sum(read, "dropped"), 0);
+  EXPECT_GT(read.counter("implied_nak_seq_err") + read.counter("local_ack_timeout_err"), 0U);
+  for (const auto& link : read.result.at("link")) {
+    if (link.at("dropped").get<int>() == 0) continue;
+    EXPECT_NE(link.at("dropped_because").get<std::string>().find("link.pfc_priorities"),
+              std::string::npos);
+  }
+}
+
+// Weights of 10 and 30 for two queue pairs that both could fill the line: while both send, three of
+// four packets are of the heavier one.
+TEST(CaseCC, EtsSharesANicsPort) {
+  const TemporaryFile place("ets");
+  std::filesystem::remove(place.path());
+  run_well(with(streams("write"), {{"transport.service_level", "1,2"},
+                                   {"link.ets", "1:10,2:30"},
+                                   {"workload.qps", "2"},
+                                   {"workload.threads", "2"},
+                                   {"sim.warmup", "0"},
+                                   {"output.traces", "pcap"},
+                                   {"output.dir", place.path()}}));
+  std::vector<std::uint64_t> priorities;  // of what host 0 sends, in order
+  std::size_t end = 0;                    // behind the last of the heavier
+  for (const Dissection& p : dissect(place.path() + "/host0.nic.port.pcapng",
+                                     "frame.packet_flags_direction == 2", {"ip.dsfield.dscp"})) {
+    priorities.push_back(p.number("ip.dsfield.dscp") / 8);
+    if (priorities.back() == 2) end = priorities.size();
+  }
+  priorities.resize(end);
+  // The second thread starts a little later.
+  constexpr std::ptrdiff_t kStart = 600;
+  ASSERT_GT(end, 2000U);
+  priorities.erase(priorities.begin(), priorities.begin() + kStart);
+  const auto heavy = std::count(priorities.begin(), priorities.end(), 2U);
+  const auto light = std::count(priorities.begin(), priorities.end(), 1U);
+  ASSERT_GT(light, 100);
+  EXPECT_NEAR(static_cast<double>(heavy) / static_cast<double>(light), 3.0, 0.05);
+}
+
+/// A port at 100 Gb/s whose peer pauses priority 0 for the longest time at 1 us, while frames wait;
+/// returns when the first frame after the pause starts.
+Time resumed_at(Time xon_at) {
+  protocol::FramePool pool;
+  link::LinkPort port("port", port_config(config::FlowControl::kPfc), pool);
+  FakePeer peer("peer", pool);
+  port.tx.bind(peer.rx);
+  peer.tx.bind(port.rx);
+  Sink sink(port, pool);
+  Source source(port, pool);
+  sc_core::sc_start(sc_core::SC_ZERO_TIME);
+  const auto pause = [&](std::uint16_t quanta, Time delay) {
+    protocol::Frame* frame = make_frame(pool, 84, 0, 0, protocol::FrameClass::kLinkControl);
+    protocol::PfcFrame pfc;
+    pfc.enable = 1;
+    pfc.time[0] = quanta;
+    pfc.encode(frame->header);
+    frame->header_bytes = protocol::PfcFrame::kBytes;
+    peer.send(frame, delay);
+  };
+  pause(0xFFFF, microseconds(1));
+  if (xon_at != kTimeNever) pause(0, xon_at);
+  source.start(2000, 4200, 4200);
+  sc_core::sc_start(to_sc_time(microseconds(600)));
+  for (const Time start : source.starts) {
+    if (start > microseconds(2)) return start;
+  }
+  return kTimeNever;
+}
+
+TEST(CaseCC, CC19_PauseEndsAtXon) {
+  // The far end's PHY is 50 ns behind the cable; a frame takes 336 ns.
+  const Time resumed = resumed_at(microseconds(11));
+  EXPECT_GE(resumed, microseconds(11) + nanoseconds(50));
+  EXPECT_LE(resumed, microseconds(11) + nanoseconds(50 + 336));
+}
+
+TEST(CaseCC, CC19_PauseEndsByItselfAfter65535Quanta) {
+  // 65,535 x 512 bit times at 100 Gb/s are 335.5 us.
+  const Time resumed = resumed_at(kTimeNever);
+  EXPECT_EQ(resumed, nanoseconds(1050) + picoseconds(65535LL * 5120));
+}
+
+}  // namespace
+}  // namespace rnic::testbench
