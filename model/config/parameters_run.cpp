@@ -45,6 +45,19 @@ void add_output(ParameterTable& table) {
       .means("progress line on stderr; auto: only on a terminal");
 }
 
+void add_programs(ParameterTable& table) {
+  table
+      .choice<Program>("workload.program", RNIC_CHOICE(workload.program), "none",
+                       {{"none", Program::kNone},
+                        {"ping_pong", Program::kPingPong},
+                        {"kv_store", Program::kKvStore},
+                        {"ring_buffer", Program::kRingBuffer},
+                        {"rendezvous", Program::kRendezvous},
+                        {"spin_lock", Program::kSpinLock}})
+      .assumed(kFreeChoice)
+      .means("example application on the verbs API instead of a stream of workload.op");
+}
+
 void add_messages(ParameterTable& table) {
   table
       .choice<Op>("workload.op", RNIC_CHOICE(workload.op), "write",
@@ -130,6 +143,21 @@ void add_queues(ParameterTable& table) {
       .in("messages")
       .assumed("perftest's --post_list")
       .means("messages posted with one doorbell");
+  table.count("workload.recv_depth", RNIC_FIELD(workload.recv_depth), "auto")
+      .range(1, 16384)
+      .in("RECVs")
+      .or_auto()
+      .assumed("perftest: --rx-depth; auto: as many as workload.depth")
+      .means("RECVs posted ahead on each QP; fewer than what is in flight runs into RNR");
+  table.count("workload.recv_batch", RNIC_FIELD(workload.recv_batch), "1")
+      .range(1, 16384)
+      .in("RECVs")
+      .assumed("perftest's --recv_post_list")
+      .means("consumed RECVs that the receiver collects before it posts them again");
+  table.time("workload.recv_cost", RNIC_FIELD(workload.recv_cost), "0ns")
+      .range(0, kDay)
+      .assumed(kFreeChoice)
+      .means("time the receiving CPU works on a message before its RECV is posted again");
   table.flag("workload.bidirectional", RNIC_FIELD(workload.bidirectional), "false")
       .assumed(kFreeChoice)
       .means("both ends of a flow send (bandwidth pattern)");
@@ -193,6 +221,7 @@ void add_dma(ParameterTable& table) {
 void add_run_parameters(ParameterTable& table) {
   add_sim(table);
   add_output(table);
+  add_programs(table);
   add_messages(table);
   add_queues(table);
   add_buffers(table);

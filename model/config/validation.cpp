@@ -204,6 +204,7 @@ void check_workload(const Config& config) {
   }
   at_most("workload.signal_every", workload.signal_every, "workload.depth", workload.depth);
   at_most("workload.post_batch", workload.post_batch, "workload.depth", workload.depth);
+  at_most("workload.recv_batch", workload.recv_batch, "workload.recv_depth", workload.recv_depth);
   at_most("workload.inline_max", workload.inline_max, "nic.max_inline", config.nic.max_inline);
   // With less, every queue pair could hold an unsignalled message, and none would ever complete.
   const std::uint64_t held = std::uint64_t{workload.signal_every} *
@@ -284,6 +285,12 @@ std::string automatic_text(std::string_view key, const Config& config) {
   if (key == "workload.window") {
     constexpr std::uint64_t kPcieBenchWindow = 8192;
     return std::to_string(std::max(kPcieBenchWindow, workload.msg_size + workload.offset));
+  }
+  if (key == "workload.recv_depth") {
+    // Nothing keeps a sender of unacknowledged messages from running ahead of the receiver.
+    constexpr std::uint32_t kUnacknowledged = 512;  // perftest's --rx-depth
+    const bool acknowledged = config.transport.type == TransportType::kRc;
+    return std::to_string(acknowledged ? workload.depth : std::max(workload.depth, kUnacknowledged));
   }
   if (key == "workload.inline_max") return std::to_string(latency ? config.nic.max_inline : 0);
   if (key == "workload.signal_every") {

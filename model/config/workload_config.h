@@ -42,7 +42,10 @@ enum class Traffic { kPair, kIncast, kAllToAll, kPermutation, kRing };
 enum class Completion { kPoll, kEvent };
 enum class Access { kSequential, kRandom, kZipf };
 
+enum class Program { kNone, kPingPong, kKvStore, kRingBuffer, kRendezvous, kSpinLock };
+
 struct WorkloadConfig {
+  Program program;  ///< an application on the verbs API instead of plain messages
   Op op;
   Pattern pattern;
   std::uint64_t msg_size;
@@ -55,6 +58,9 @@ struct WorkloadConfig {
   std::uint32_t inline_max;
   std::uint32_t signal_every;
   std::uint32_t post_batch;
+  std::uint32_t recv_depth;  ///< RECVs posted ahead on each QP
+  std::uint32_t recv_batch;  ///< RECVs posted again together
+  Time recv_cost;            ///< of the CPU, before it posts the RECV of a message again
   bool bidirectional;
   std::uint32_t mrs;
   std::uint64_t mr_size;  ///< 0: as large as the workload needs

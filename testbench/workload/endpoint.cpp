@@ -18,7 +18,6 @@ using protocol::QpType;
 namespace {
 
 constexpr std::uint64_t kCacheLine = 64;
-constexpr std::uint32_t kUnacknowledgedRecvs = 512;  // perftest's --rx-depth
 constexpr std::uint32_t kQkey = 0x1111'1111;         // as perftest's
 
 protocol::QpType type_of(const config::Config& config) {
@@ -58,9 +57,7 @@ void Endpoint::size_buffers() {
   region_bytes_ = w.mr_size != 0 ? w.mr_size : std::max(kCycleBytes, slot_bytes);
   slots = std::max<std::uint64_t>(1, region_bytes_ / slot_bytes);
   regions = std::max(1U, w.mrs);
-  // Nothing keeps a sender of unacknowledged messages from running ahead of the receiver.
-  const bool acknowledged = config_.transport.type == config::TransportType::kRc;
-  recv_depth = std::max({1U, w.depth, acknowledged ? 1U : kUnacknowledgedRecvs});
+  recv_depth = std::max(1U, w.recv_depth);
   region_bytes_ = round_up(std::max(region_bytes_, slots * slot_bytes), kCycleBytes);
 }
 
@@ -130,6 +127,7 @@ void Endpoint::create() {
     register_buffer(buffer.receive, buffer.receive_regions);
     buffers.push_back(std::move(buffer));
     receives_posted.push_back(0);
+    receives_used.push_back(0);
   }
 }
 

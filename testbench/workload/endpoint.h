@@ -55,6 +55,7 @@ class Endpoint {
   std::vector<host::verbs::AddressHandle*> paths;  ///< of each queue pair that sends datagrams
   std::vector<Buffer> buffers;                     ///< of each queue pair
   std::vector<std::uint64_t> receives_posted;      ///< of each queue pair
+  std::vector<std::uint32_t> receives_used;        ///< consumed and not posted again
   std::uint32_t recv_depth = 1;                    ///< RECVs kept posted on each queue pair
   std::uint32_t header_room = 0;                   ///< in front of a message that takes a RECV
   std::uint64_t slot_bytes = 0;                    ///< distance of consecutive messages in a buffer

@@ -208,6 +208,17 @@ void Flow::post_receives(Endpoint& self, std::uint32_t qp, std::uint32_t count) 
   }
 }
 
+/// The application is done with a received message, and with it with the RECV's buffer.
+void Flow::repost_receive(Endpoint& self, std::uint32_t qp) {
+  if (config_.workload.recv_cost > kTimeZero) {
+    self.core.spend(config_.workload.recv_cost);
+    self.core.sync();  // the device must not see the RECV before the work is done
+  }
+  if (++self.receives_used[qp] < config_.workload.recv_batch) return;
+  post_receives(self, qp, self.receives_used[qp]);
+  self.receives_used[qp] = 0;
+}
+
 void Flow::client_program() {
   set_up(client_, server_, to_server_);
   if (config_.workload.pattern == config::Pattern::kBandwidth) {
@@ -509,7 +520,7 @@ void Flow::reap(Sender& sender, const Wc& wc) {
   if (wc.opcode == protocol::WcOpcode::kRecv || wc.opcode == protocol::WcOpcode::kRecvRdmaWithImm) {
     ++sender.received;
     if (wc.status == protocol::WcStatus::kSuccess) {
-      post_receives(*sender.local, sender.local->index_of(wc.qp_num), 1);
+      repost_receive(*sender.local, sender.local->index_of(wc.qp_num));
     }
     return;
   }
@@ -561,7 +572,7 @@ void Flow::receive_stream(Endpoint& self, std::uint64_t total) {
         self.host.verbs.poll_cq(self.core, *self.recv_cq, kPollBatch, wcs.data());
     for (std::uint32_t i = 0; i < count; ++i) {
       if (wcs[i].status != protocol::WcStatus::kSuccess) return;
-      post_receives(self, self.index_of(wcs[i].qp_num), 1);
+      repost_receive(self, self.index_of(wcs[i].qp_num));
     }
     received += count;
   }

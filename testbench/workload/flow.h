@@ -103,6 +103,7 @@ class Flow : public sc_core::sc_module {
   void receive_rest(Sender& sender);
   void receive_stream(Endpoint& self, std::uint64_t total);
   void post_receives(Endpoint& self, std::uint32_t qp, std::uint32_t count);
+  void repost_receive(Endpoint& self, std::uint32_t qp);
 
   host::verbs::SendWr make_wr(Endpoint& local, Endpoint& remote, std::uint32_t qp,
                               std::uint64_t slot, protocol::Sge& sge);

@@ -306,7 +306,7 @@ SendRequest ProgramWriter::failing(const Lane& lane, Ending ending) {
   switch (ending) {
     case Ending::kLocalKey: {
       SendRequest made = some(kGathering);
-      for (Sge& sge : made.sges) sge.lkey ^= chance(0.5) ? 0x01 : 0x4000'0000;
+      for (Sge& sge : made.sges) sge.lkey ^= chance(0.5) ? 0x01U : 0x4000'0000U;
       return made;
     }
     case Ending::kLocalBounds: {
@@ -329,7 +329,7 @@ SendRequest ProgramWriter::failing(const Lane& lane, Ending ending) {
     }
     case Ending::kRemoteKey: {
       SendRequest made = some(kOneSided);
-      made.rkey ^= chance(0.5) ? 0x01 : 0x4000'0000;
+      made.rkey ^= chance(0.5) ? 0x01U : 0x4000'0000U;
       return made;
     }
     case Ending::kRemoteBounds: {

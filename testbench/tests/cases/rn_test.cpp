@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// Public cases of theme RN: receivers that are not ready, supply of RECVs, WRITE with immediate.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "support/program.h"
+#include "support/verbs_rig.h"
+
+namespace rnic::testbench {
+namespace {
+
+using host::Status;
+using host::verbs::Wc;
+using host::verbs::WrOpcode;
+using protocol::QpState;
+using protocol::WcOpcode;
+using protocol::WcStatus;
+using Bytes = std::vector<std::uint8_t>;
+
+// RN-01 --------------------------------------------------------------------------------------
+
+/// 512 SENDs of 2 KiB in flight meet 256 RECVs, whose owner works 1 us on each: more than the 0.17
+/// us in which they arrive at 100 Gb/s.
+Settings small_receive_queue(const std::string& timer, const std::string& iterations) {
+  return {{"workload.op", "send"},
+          {"workload.pattern", "bandwidth"},
+          {"workload.msg_size", "2048"},
+          {"workload.depth", "512"},
+          {"workload.signal_every", "1"},
+          {"workload.recv_depth", "256"},
+          {"workload.recv_cost", "1us"},
+          {"transport.rnr_retry", "7"},
+          {"transport.min_rnr_timer", timer},
+          {"sim.warmup", "0"},
+          {"workload.iterations", iterations}};
+}
+
+TEST(CaseRN, RN01_RnrTimerCodeZeroIsTheLongest) {
+  // Each round of the timer lets through the 256 RECVs that wait, and what the CPU posts again
+  // while they fill: between 256 and 512 messages in 655.36 ms.
+  const ProgramRun longest = run_well(small_receive_queue("0", "8192"));
+  ASSERT_EQ(longest.status, 0);
+  const double iops = longest.number("/message_rate_mops") * 1e6;
+  EXPECT_GE(iops, 256 / 0.65536);
+  EXPECT_LE(iops, 512 / 0.65536);
+  EXPECT_EQ(longest.number("/completions/success"), 8192);
+  EXPECT_EQ(longest.result["completions"].size(), 1U) << "no error completion";
+  EXPECT_GT(longest.counter("rnr_naks_sent"), 0U);
+  // A message waits for whole timer periods; what surrounds them is far below one.
+  const double worst_ms = longest.number("/latency_ns/max") / 1e6;
+  const double periods = std::floor(worst_ms / 655.36);
+  EXPECT_GE(periods, 1);
+  EXPECT_LT(worst_ms - periods * 655.36, 5);
+
+  for (const std::string timer : {"13", "12", "1"}) {
+    const ProgramRun run = run_well(small_receive_queue(timer, "8192"));
+    ASSERT_EQ(run.status, 0);
+    EXPECT_GT(run.number("/message_rate_mops") * 1e6, 150e3) << timer;
+    EXPECT_GT(run.number("/message_rate_mops") * 1e6 / iops, 200) << timer;
+    EXPECT_GT(run.counter("rnr_naks_sent"), 0U) << timer;
+    EXPECT_EQ(run.result["completions"].size(), 1U);
+  }
+}
+
+// RN-03 --------------------------------------------------------------------------------------
+
+double gbps_of(const std::string& size, const std::string& recvs, const std::string& iterations) {
+  // The receiver posts what it has consumed again when all 20 of a round are done, the last of
+  // them after 5 us: a message of 64 KiB takes 5.3 us of the line.
+  const ProgramRun run = run_well({{"workload.op", "send"},
+                                   {"workload.pattern", "bandwidth"},
+                                   {"link.rate", "100Gbps"},
+                                   {"workload.msg_size", size},
+                                   {"workload.depth", "64"},
+                                   {"workload.recv_depth", recvs},
+                                   {"workload.recv_batch", "20"},
+                                   {"workload.recv_cost", "5us"},
+                                   {"transport.rnr_retry", "7"},
+                                   {"transport.min_rnr_timer", "12"},
+                                   {"sim.payload", "none"},
+                                   {"sim.warmup", "0"},
+                                   {"workload.iterations", iterations}});
+  EXPECT_EQ(run.status, 0);
+  return run.number("/throughput_gbps");
+}
+
+TEST(CaseRN, RN03_RecvQueueBelowTheWindow) {
+  // A round moves 20 messages and then pays one RNR delay: 0.64 ms nominal, up to twice of it.
+  constexpr double kRounds = 30;
+  for (const double size : {65536.0, 8192.0, 4096.0}) {
+    const double bits = 20 * size * 8 * kRounds / (kRounds - 1);  // no delay behind the last
+    const double on_wire = bits / 98e9;  // MTU 4096: 98 % of the line is payload
+    const double found = gbps_of(std::to_string(static_cast<int>(size)), "20", "600");
+    EXPECT_LE(found * 1e9, bits / (0.64e-3 + on_wire) * 1.02) << size;
+    EXPECT_GE(found * 1e9, bits / (1.4e-3 + on_wire)) << size;
+  }
+  EXPECT_GT(gbps_of("65536", "128", "600"), 90) << "line bound: the window fits";
+  // One delay in 20 messages of 8 MiB (13.7 ms of the line) is 5 %.
+  EXPECT_GT(gbps_of("8388608", "20", "60"), 0.94 * gbps_of("8388608", "128", "60"));
+}
+
+// RN-04 --------------------------------------------------------------------------------------
+
+constexpr Time kRnrTimer = microseconds(640);  // code 12
+
+struct LateRecv {
+  WcStatus status = WcStatus::kSuccess;
+  std::uint64_t naks = 0;
+  Time took{0};
+};
+
+/// A SEND on a fresh connection; its RECV comes `delay` later, or never.
+LateRecv send_before_recv(VerbsRig& rig, std::uint32_t rnr_retry, Time delay) {
+  config::TransportConfig transport = rig.config().transport;
+  transport.rnr_retry = rnr_retry;
+  transport.min_rnr_timer = 12;
+  rig.a.create();
+  rig.b.create();
+  rig.a.connect(rig.b.qp->qpn, path_between(0, 1), transport);
+  rig.b.connect(rig.a.qp->qpn, path_between(1, 0), transport);
+  const RigBuffer from = rig.a.buffer(4096);
+  const RigBuffer to = rig.b.buffer(4096);
+  rig.settle();
+  const std::uint64_t before = rig.a.node.nic.transport().counters().rnr_nak_retry_err;
+  const Time start = sim_now();
+  EXPECT_EQ(rig.a.post(WrOpcode::kSend, from.address, from.region.lkey, 100), Status::kOk);
+  if (delay != kTimeNever) {
+    rig.settle(delay);
+    EXPECT_EQ(rig.b.post_recv(to.address, to.region.lkey, 100), Status::kOk);
+  }
+  LateRecv result;
+  result.status = rig.a.await_send().status;
+  result.took = sim_now() - start;
+  result.naks = rig.a.node.nic.transport().counters().rnr_nak_retry_err - before;
+  rig.settle();
+  const bool failed = result.status != WcStatus::kSuccess;
+  EXPECT_EQ(rig.a.device_qp().state, failed ? QpState::kError : QpState::kRts);
+  EXPECT_EQ(rig.b.device_qp().state, QpState::kRts) << "the responder is not to blame";
+  return result;
+}
+
+TEST(CaseRN, RN04_SendBeforeRecv) {
+  VerbsRig rig({{"transport.protocol", "rocev2"}});
+  rig.run([&] {
+    for (const std::uint32_t retries : {0U, 1U, 3U, 6U}) {
+      SCOPED_TRACE(retries);
+      const LateRecv never = send_before_recv(rig, retries, kTimeNever);
+      EXPECT_EQ(never.status, WcStatus::kRnrRetryExceededError);
+      EXPECT_EQ(never.naks, retries + 1) << "the first try and every retry";
+      EXPECT_GE(never.took, kRnrTimer * static_cast<std::int64_t>(retries));
+      EXPECT_LT(never.took, kRnrTimer * static_cast<std::int64_t>(2 * retries) + microseconds(50));
+
+      const Time waits = kRnrTimer * static_cast<std::int64_t>(retries);
+      EXPECT_EQ(send_before_recv(rig, retries, 2 * waits + microseconds(100)).status,
+                WcStatus::kRnrRetryExceededError);
+      if (retries == 0) continue;
+      const LateRecv in_time = send_before_recv(rig, retries, waits - kRnrTimer / 2);
+      EXPECT_EQ(in_time.status, WcStatus::kSuccess);
+      EXPECT_LE(in_time.naks, retries);
+    }
+    const LateRecv forever = send_before_recv(rig, 7, kRnrTimer * 20);
+    EXPECT_EQ(forever.status, WcStatus::kSuccess);
+    EXPECT_GT(forever.naks, 7U) << "7 means without end";
+  });
+}
+
+// RN-06 --------------------------------------------------------------------------------------
+
+class WriteWithImmediate : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(WriteWithImmediate, RN06_WriteImmWithAnEmptyReceiveQueue) {
+  VerbsRig rig({{"transport.protocol", GetParam()},
+                {"transport.rnr_retry", "2"},
+                {"transport.min_rnr_timer", "12"}});
+  rig.run([&] {
+    constexpr std::uint32_t kBytes = 65536;
+    constexpr std::uint32_t kImmediate = 0xC0FF'EE00;
+    rig.connect();
+    RigBuffer from = rig.a.buffer(kBytes);
+    RigBuffer to = rig.b.buffer(kBytes);
+    RigBuffer unused = rig.b.buffer(4096);
+    Bytes data(kBytes);
+    for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<std::uint8_t>(i * 7 + 1);
+    rig.a.fill(from.address, data);
+    const auto write = [&](WrOpcode opcode) {
+      ASSERT_EQ(rig.a.post(opcode, from.address, from.region.lkey, kBytes, to.address,
+                           to.region.rkey, kImmediate),
+                Status::kOk);
+    };
+    Wc none;
+    // A plain WRITE needs no RECV and tells the peer nothing.
+    write(WrOpcode::kRdmaWrite);
+    EXPECT_EQ(rig.a.await_send().status, WcStatus::kSuccess);
+    EXPECT_EQ(rig.b.bytes_at(to.address, kBytes), data);
+    EXPECT_EQ(rig.b.verbs().poll_cq(rig.b.core, *rig.b.recv_cq, 1, &none), 0U);
+
+    // With immediate it takes one RECV, whose buffer stays as it is.
+    rig.b.fill(unused.address, Bytes(4096, 0x11));
+    rig.b.fill(to.address, Bytes(kBytes, 0));
+    ASSERT_EQ(rig.b.post_recv(unused.address, unused.region.lkey, 4096), Status::kOk);
+    write(WrOpcode::kRdmaWriteWithImm);
+    const Wc told = rig.b.await_recv();
+    EXPECT_EQ(told.status, WcStatus::kSuccess);
+    EXPECT_EQ(told.opcode, WcOpcode::kRecvRdmaWithImm);
+    EXPECT_EQ(told.wc_flags & Wc::kWithImm, Wc::kWithImm);
+    EXPECT_EQ(told.imm_data, kImmediate);
+    EXPECT_EQ(told.byte_len, kBytes);
+    EXPECT_EQ(rig.b.bytes_at(to.address, kBytes), data) << "all of it is there with the completion";
+    EXPECT_EQ(rig.b.bytes_at(unused.address, 4096), Bytes(4096, 0x11));
+    EXPECT_EQ(rig.a.await_send().status, WcStatus::kSuccess);
+    EXPECT_EQ(rig.b.verbs().poll_cq(rig.b.core, *rig.b.recv_cq, 1, &none), 0U);
+
+    // Without a RECV it waits, and fails when the retries are spent.
+    const std::uint64_t naks = rig.a.node.nic.transport().counters().rnr_nak_retry_err;
+    write(WrOpcode::kRdmaWriteWithImm);
+    EXPECT_EQ(rig.a.await_send().status, WcStatus::kRnrRetryExceededError);
+    EXPECT_EQ(rig.a.node.nic.transport().counters().rnr_nak_retry_err - naks, 3U);
+    rig.settle();
+    EXPECT_EQ(rig.a.device_qp().state, QpState::kError);
+    EXPECT_EQ(rig.b.device_qp().state, QpState::kRts);
+    EXPECT_EQ(rig.b.verbs().poll_cq(rig.b.core, *rig.b.recv_cq, 1, &none), 0U);
+  });
+}
+
+// RN-07 --------------------------------------------------------------------------------------
+
+TEST_P(WriteWithImmediate, RN07_RecvWithoutABuffer) {
+  VerbsRig rig({{"transport.protocol", GetParam()}, {"memory.memlock_limit", "64MiB"}});
+  rig.run([&] {
+    constexpr std::uint32_t kBytes = 1U << 20;
+    rig.connect();
+    RigBuffer from = rig.a.buffer(kBytes);
+    RigBuffer to = rig.b.buffer(kBytes);
+    Bytes data(kBytes);
+    for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<std::uint8_t>(i >> 3);
+    rig.a.fill(from.address, data);
+    const host::verbs::RecvWr empty{77, nullptr, 0};
+    ASSERT_EQ(rig.b.verbs().post_recv(rig.b.core, *rig.b.qp, &empty, 1), Status::kOk);
+    ASSERT_EQ(rig.a.post(WrOpcode::kRdmaWriteWithImm, from.address, from.region.lkey, kBytes,
+                         to.address, to.region.rkey, 5),
+              Status::kOk);
+    const Wc told = rig.b.await_recv();
+    EXPECT_EQ(told.status, WcStatus::kSuccess);
+    EXPECT_EQ(told.wr_id, 77U);
+    EXPECT_EQ(told.imm_data, 5U);
+    EXPECT_EQ(told.byte_len, kBytes);
+    EXPECT_EQ(rig.a.await_send().status, WcStatus::kSuccess);
+    EXPECT_EQ(rig.b.bytes_at(to.address, kBytes), data);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(CaseRN, WriteWithImmediate, ::testing::Values("ib", "rocev1", "rocev2"),
+                         [](const auto& test) { return test.param; });
+
+}  // namespace
+}  // namespace rnic::testbench
