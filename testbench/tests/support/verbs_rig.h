@@ -19,6 +19,7 @@
 #include "simulation/addresses.h"
 #include "simulation/system.h"
 #include "support/program.h"
+#include "support/wire_spy.h"
 
 namespace rnic::testbench {
 
@@ -214,14 +215,23 @@ class RigSide {
 /// Two hosts back to back, and one program that acts for both: what a test writes as a story.
 class VerbsRig {
  public:
-  explicit VerbsRig(const Settings& settings)
+  /// `spy` sees what leaves side b.
+  explicit VerbsRig(const Settings& settings, WireSpy* spy = nullptr)
       : timeline_(Timeline::instance()),
         loaded_(config::load_from(settings)),
         a("host0", loaded_.config, 0, frames_),
         b("host1", loaded_.config, 1, frames_),
         cable("cable", loaded_.config.link.delay, faults(loaded_.config.link),
               loaded_.config.sim.seed, frames_, nullptr) {
-    cable.connect(a.port(), b.port());
+    if (spy == nullptr) {
+      cable.connect(a.port(), b.port());
+      return;
+    }
+    a.port().tx.bind(cable.from_a);
+    b.port().tx.bind(spy->in);
+    spy->out.bind(cable.from_b);
+    cable.to_a.bind(a.port().rx);
+    cable.to_b.bind(b.port().rx);
   }
 
   const config::Config& config() const { return loaded_.config; }

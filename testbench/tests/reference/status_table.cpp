@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/status_table.h"
+
+#include <sstream>
+
+namespace rnic::reference {
+namespace {
+
+using host::Status;
+
+bool is_send(WrOpcode opcode) {
+  return opcode == WrOpcode::kSend || opcode == WrOpcode::kSendWithImm;
+}
+
+bool is_atomic(WrOpcode opcode) {
+  return opcode == WrOpcode::kAtomicCmpAndSwp || opcode == WrOpcode::kAtomicFetchAndAdd;
+}
+
+/// Brings data to the requester, so that its list is written to.
+bool fetches(WrOpcode opcode) { return opcode == WrOpcode::kRdmaRead || is_atomic(opcode); }
+
+bool takes_recv(WrOpcode opcode) {
+  return is_send(opcode) || opcode == WrOpcode::kRdmaWriteWithImm;
+}
+
+Consequence no_such_case() {
+  Consequence c;
+  c.applies = false;
+  return c;
+}
+
+Consequence success(WrOpcode opcode) {
+  Consequence c;
+  c.takes_recv = takes_recv(opcode);
+  c.memory_changes = opcode != WrOpcode::kRdmaRead;
+  return c;
+}
+
+Consequence refused(Status status) {
+  Consequence c;
+  c.post = status;
+  return c;
+}
+
+/// The requester finds out by itself; the peer hears nothing of it.
+Consequence local_protection(WrOpcode opcode) {
+  Consequence c;
+  c.requester = WcStatus::kLocalProtectionError;
+  c.requester_breaks = true;
+  // The answer of an atomic has no place to go, but the atomic has been executed.
+  c.memory_changes = is_atomic(opcode);
+  return c;
+}
+
+/// The responder refuses: both ends are in ERR afterwards.
+Consequence remote(WcStatus status, Wire wire) {
+  Consequence c;
+  c.requester = status;
+  c.wire = wire;
+  c.requester_breaks = c.responder_breaks = true;
+  return c;
+}
+
+Consequence remote_access(Service service) {
+  return remote(WcStatus::kRemoteAccessError,
+                service == Service::kIwarp ? Wire::kRdmapProtection : Wire::kNakRemoteAccess);
+}
+
+Consequence queue_pair_forbids(Service service) {
+  if (service == Service::kIwarp) return remote_access(service);
+  return remote(WcStatus::kRemoteInvalidRequestError, Wire::kNakInvalidRequest);
+}
+
+Consequence no_recv(WrOpcode opcode, Service service) {
+  if (service == Service::kIwarp) {
+    Consequence c = remote(WcStatus::kRemoteOperationError, Wire::kDdpNoBuffer);
+    c.memory_changes = !is_send(opcode);  // the WRITE came before the immediate
+    return c;
+  }
+  Consequence c;
+  c.requester = WcStatus::kRnrRetryExceededError;
+  c.wire = Wire::kRnrNak;
+  c.requester_breaks = true;
+  return c;
+}
+
+Consequence recv_fails(WcStatus recv, WcStatus requester, Wire wire) {
+  Consequence c = remote(requester, wire);
+  c.takes_recv = true;
+  c.recv = recv;
+  return c;
+}
+
+Consequence bad_recv(Service service) {
+  return recv_fails(WcStatus::kLocalProtectionError, WcStatus::kRemoteOperationError,
+                    service == Service::kIwarp ? Wire::kRdmapOperation : Wire::kNakOperational);
+}
+
+Consequence small_recv(Service service) {
+  return recv_fails(WcStatus::kLocalLengthError, WcStatus::kRemoteInvalidRequestError,
+                    service == Service::kIwarp ? Wire::kDdpTooLong : Wire::kNakInvalidRequest);
+}
+
+Consequence peer_in_error(Service service) {
+  if (service == Service::kIwarp) return no_such_case();  // the stream ended with the peer's error
+  Consequence c;
+  c.requester = WcStatus::kRetryExceededError;
+  c.requester_breaks = c.responder_breaks = true;
+  return c;
+}
+
+const char* state_name(bool breaks) { return breaks ? "ERR" : "RTS"; }
+
+}  // namespace
+
+std::vector<Cause> all_causes() {
+  std::vector<Cause> causes;
+  for (int i = 0; i <= static_cast<int>(Cause::kQueueFull); ++i) {
+    causes.push_back(static_cast<Cause>(i));
+  }
+  return causes;
+}
+
+std::vector<WrOpcode> all_opcodes() {
+  return {WrOpcode::kSend,
+          WrOpcode::kSendWithImm,
+          WrOpcode::kRdmaWrite,
+          WrOpcode::kRdmaWriteWithImm,
+          WrOpcode::kRdmaRead,
+          WrOpcode::kAtomicCmpAndSwp,
+          WrOpcode::kAtomicFetchAndAdd};
+}
+
+Consequence consequence_of(Cause cause, WrOpcode opcode, Service service) {
+  // RDMAP has no SEND with immediate data (RFC 5040; RFC 7306 adds it to WRITEs only).
+  if (service == Service::kIwarp && opcode == WrOpcode::kSendWithImm) {
+    return refused(Status::kEinval);
+  }
+  switch (cause) {
+    case Cause::kNone:
+      return success(opcode);
+    case Cause::kZeroLength: {
+      if (is_atomic(opcode)) return no_such_case();
+      Consequence c = success(opcode);
+      c.memory_changes = false;
+      return c;
+    }
+    case Cause::kLocalUnknownKey:
+    case Cause::kLocalVariant:
+    case Cause::kLocalOtherPd:
+    case Cause::kLocalBounds:
+    case Cause::kLocalTop:
+    case Cause::kLocalDeregistered:
+      return local_protection(opcode);
+    case Cause::kLocalNoWrite:
+      return fetches(opcode) ? local_protection(opcode) : success(opcode);
+    case Cause::kRemoteUnknownKey:
+    case Cause::kRemoteVariant:
+    case Cause::kRemoteOtherPd:
+    case Cause::kRemoteBounds:
+    case Cause::kRemoteTop:
+    case Cause::kRemoteNoRight:
+    case Cause::kRemoteDeregistered:
+      return is_send(opcode) ? no_such_case() : remote_access(service);
+    case Cause::kQpNoRight:
+      return is_send(opcode) ? no_such_case() : queue_pair_forbids(service);
+    case Cause::kMisaligned:
+      return is_atomic(opcode)
+                 ? remote(WcStatus::kRemoteInvalidRequestError, Wire::kNakInvalidRequest)
+                 : no_such_case();
+    case Cause::kNoRecv:
+      return takes_recv(opcode) ? no_recv(opcode, service) : success(opcode);
+    case Cause::kRecvSmall:
+      return is_send(opcode) ? small_recv(service) : success(opcode);
+    case Cause::kRecvUnknownKey:
+    case Cause::kRecvVariant:
+    case Cause::kRecvOtherPd:
+    case Cause::kRecvBounds:
+    case Cause::kRecvNoWrite:
+    case Cause::kRecvDeregistered:
+      return is_send(opcode) ? bad_recv(service) : success(opcode);
+    case Cause::kPeerInError:
+      return peer_in_error(service);
+    case Cause::kInline:
+      return fetches(opcode) ? refused(Status::kEinval) : success(opcode);
+    case Cause::kInlineTooLong:
+      return refused(Status::kEinval);
+    case Cause::kTooManySges:
+    case Cause::kNotReadyToSend:
+      return refused(Status::kEinval);
+    case Cause::kQueueFull:
+      return refused(Status::kEnomem);
+  }
+  return no_such_case();
+}
+
+std::vector<StatusRow> status_table() {
+  std::vector<StatusRow> rows;
+  for (const Cause cause : all_causes()) {
+    for (const WrOpcode opcode : all_opcodes()) {
+      for (const Service service : {Service::kReliable, Service::kIwarp}) {
+        rows.push_back({cause, opcode, service, consequence_of(cause, opcode, service)});
+      }
+    }
+  }
+  return rows;
+}
+
+const char* cause_name(Cause cause) {
+  static constexpr const char* kNames[] = {"nothing wrong",
+                                           "no bytes, keys unknown",
+                                           "lkey unknown",
+                                           "lkey, other key byte",
+                                           "lkey of another PD",
+                                           "local address out of bounds",
+                                           "local address wraps around",
+                                           "local region deregistered",
+                                           "local region without LOCAL_WRITE",
+                                           "rkey unknown",
+                                           "rkey, other key byte",
+                                           "rkey of another PD",
+                                           "remote address out of bounds",
+                                           "remote address wraps around",
+                                           "remote region lacks the right",
+                                           "remote region deregistered",
+                                           "remote QP lacks the right",
+                                           "atomic not aligned",
+                                           "no RECV",
+                                           "RECV too small",
+                                           "RECV, lkey unknown",
+                                           "RECV, other key byte",
+                                           "RECV, lkey of another PD",
+                                           "RECV out of bounds",
+                                           "RECV region without LOCAL_WRITE",
+                                           "RECV region deregistered",
+                                           "peer in ERR",
+                                           "inline flag",
+                                           "inline data too long",
+                                           "too many SGEs",
+                                           "QP not in RTS",
+                                           "send queue full"};
+  return kNames[static_cast<int>(cause)];
+}
+
+const char* opcode_name(WrOpcode opcode) {
+  switch (opcode) {
+    case WrOpcode::kRdmaWrite:
+      return "WRITE";
+    case WrOpcode::kRdmaWriteWithImm:
+      return "WRITE_IMM";
+    case WrOpcode::kSend:
+      return "SEND";
+    case WrOpcode::kSendWithImm:
+      return "SEND_IMM";
+    case WrOpcode::kRdmaRead:
+      return "READ";
+    case WrOpcode::kAtomicCmpAndSwp:
+      return "CMP_SWAP";
+    case WrOpcode::kAtomicFetchAndAdd:
+      return "FETCH_ADD";
+    default:
+      return "other";
+  }
+}
+
+std::string wire_name(Wire wire) {
+  switch (wire) {
+    case Wire::kNothing:
+      return "";
+    case Wire::kRnrNak:
+      return "RNR NAK";
+    case Wire::kNakInvalidRequest:
+      return "NAK 0x61 invalid request";
+    case Wire::kNakRemoteAccess:
+      return "NAK 0x62 remote access";
+    case Wire::kNakOperational:
+      return "NAK 0x63 operational";
+    case Wire::kRdmapProtection:
+      return "Terminate, RDMAP protection";
+    case Wire::kRdmapOperation:
+      return "Terminate, RDMAP operation";
+    case Wire::kDdpNoBuffer:
+      return "Terminate, DDP no buffer";
+    case Wire::kDdpTooLong:
+      return "Terminate, DDP message too long";
+  }
+  return "?";
+}
+
+std::string status_table_markdown() {
+  std::ostringstream out;
+  out << "| cause | operation | transport | requester | RECV | on the wire | QP states | peer's "
+         "memory |\n|---|---|---|---|---|---|---|---|\n";
+  for (const StatusRow& row : status_table()) {
+    const Consequence& c = row.consequence;
+    if (!c.applies) continue;
+    out << "| " << cause_name(row.cause) << " | " << opcode_name(row.opcode) << " | "
+        << (row.service == Service::kReliable ? "IB, RoCE" : "iWARP") << " | ";
+    if (c.post != Status::kOk) {
+      out << "post: " << host::status_name(c.post) << " | | | RTS, RTS | untouched |\n";
+      continue;
+    }
+    out << protocol::wc_status_name(c.requester) << " | "
+        << (c.takes_recv ? protocol::wc_status_name(c.recv) : "") << " | " << wire_name(c.wire)
+        << " | " << state_name(c.requester_breaks) << ", " << state_name(c.responder_breaks)
+        << " | " << (c.memory_changes ? "changed" : "untouched") << " |\n";
+  }
+  return out.str();
+}
+
+}  // namespace rnic::reference
