@@ -196,12 +196,24 @@ void check_dma_workload(const WorkloadConfig& workload) {
   }
 }
 
+void check_program(const Config& config) {
+  if (config.workload.program == Program::kNone) return;
+  if (config.transport.type != TransportType::kRc) {
+    throw ConfigError(
+        "workload.program needs transport.type=rc, the only connected reliable service");
+  }
+  if (config.workload.msg_size == 0) {
+    throw ConfigError("workload.program needs a workload.msg_size of at least 1 B");
+  }
+}
+
 void check_workload(const Config& config) {
   const WorkloadConfig& workload = config.workload;
   if (is_dma(workload.op)) {
     check_dma_workload(workload);
     return;
   }
+  check_program(config);
   at_most("workload.signal_every", workload.signal_every, "workload.depth", workload.depth);
   at_most("workload.post_batch", workload.post_batch, "workload.depth", workload.depth);
   at_most("workload.recv_batch", workload.recv_batch, "workload.recv_depth", workload.recv_depth);

@@ -32,9 +32,11 @@ const char* latency_meaning(config::Op op, config::Pattern pattern) {
 Scenario scenario_of(const config::Config& config, const nlohmann::ordered_json& resolved) {
   Scenario scenario;
   const config::WorkloadConfig& workload = config.workload;
-  scenario.op = text_of(resolved, "workload.op");
+  const bool program = workload.program != config::Program::kNone;
+  scenario.op = text_of(resolved, program ? "workload.program" : "workload.op");
   scenario.latency_pattern = workload.pattern == config::Pattern::kLatency;
-  scenario.latency_meaning = latency_meaning(workload.op, workload.pattern);
+  scenario.latency_meaning = program ? "of an operation, as its client waits for it"
+                                     : latency_meaning(workload.op, workload.pattern);
   scenario.msg_size = workload.msg_size;
   scenario.depth = scenario.latency_pattern ? 1 : workload.depth;
   if (config::is_dma(workload.op)) return scenario;

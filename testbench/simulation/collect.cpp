@@ -58,6 +58,10 @@ void collect_flows(System& system, Result& result) {
       add(measured, result.flows.emplace_back());
     }
   }
+  if (system.program != nullptr) {
+    const FlowMeasurement& measured = system.program->measured();
+    add(measured, flow_between(measured, result.flows));
+  }
   result.window = std::max(kTimeZero, end - start);
   result.breakdown = m.breakdown;
   for (std::size_t status = 0; status < m.completions.size(); ++status) {
@@ -246,17 +250,20 @@ NamedCounts counters_of(Node& node, bool iwarp) {
 HostResult busiest_core(System& system, Node& node, Time start, Time now) {
   HostResult host;
   double useful = -1;
-  for (const auto& endpoint : system.endpoints) {
-    if (&endpoint->host != &node.host || now <= start) continue;
+  const auto look_at = [&](const host::Host& of, const host::Core& core) {
+    if (&of != &node.host || now <= start) return;
     ++host.cores;
     const auto window = static_cast<double>((now - start).count());
-    const double busy = std::min(1.0, static_cast<double>(endpoint->core.busy().count()) / window);
-    const double polling =
-        std::min(busy, static_cast<double>(endpoint->core.polling().count()) / window);
-    if (busy - polling <= useful) continue;
+    const double busy = std::min(1.0, static_cast<double>(core.busy().count()) / window);
+    const double polling = std::min(busy, static_cast<double>(core.polling().count()) / window);
+    if (busy - polling <= useful) return;
     useful = busy - polling;
     host.cpu_busy = busy;
     host.cpu_polling = polling;
+  };
+  for (const auto& endpoint : system.endpoints) look_at(endpoint->host, endpoint->core);
+  if (system.program != nullptr) {
+    for (const auto& peer : system.program->peers()) look_at(peer->host, peer->core);
   }
   return host;
 }

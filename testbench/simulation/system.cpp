@@ -165,6 +165,10 @@ void System::connect_through_switch() {
 }
 
 void System::build_flows() {
+  if (config_.workload.program != config::Program::kNone) {
+    program = make_program(config_, nodes[0]->host, nodes[1]->host, measurement);
+    return;
+  }
   for (const auto& [client, server] : traffic_matrix(config_)) {
     for (const config::Config& thread : thread_configs_) build_flow(client, server, thread);
   }
@@ -184,6 +188,9 @@ void System::reset_statistics() {
   for (auto& node : nodes) node->reset_statistics(window_start_);
   if (dma_node) dma_node->reset_statistics(window_start_);
   for (auto& endpoint : endpoints) endpoint->core.reset_statistics();
+  if (program != nullptr) {
+    for (const auto& peer : program->peers()) peer->core.reset_statistics();
+  }
   for (auto& cable : cables) cable->reset_statistics();
   if (fabric_switch) fabric_switch->reset_statistics(window_start_);
 }

@@ -14,6 +14,7 @@
 #include "nic/nic.h"
 #include "pcie/dma_engine.h"
 #include "pcie/link.h"
+#include "programs/program.h"
 #include "workload/dma_stream.h"
 #include "workload/flow.h"
 
@@ -75,6 +76,7 @@ class System {
   /// Instead of nodes and flows when the workload is DMA alone.
   std::unique_ptr<DmaNode> dma_node;
   std::unique_ptr<DmaStream> dma_stream;
+  std::unique_ptr<Program> program;  ///< instead of flows when workload.program names one
   Measurement measurement;
 
  private:

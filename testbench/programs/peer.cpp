@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "programs/peer.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+#include "simulation/addresses.h"
+
+namespace rnic::testbench {
+
+using host::Status;
+using host::verbs::SendFlags;
+using host::verbs::SendWr;
+using host::verbs::Wc;
+using host::verbs::WrOpcode;
+using protocol::QpState;
+using Mask = protocol::QpAttrMask;
+
+namespace {
+
+constexpr std::uint32_t kDepth = 64;
+constexpr std::uint32_t kWord = 8;
+
+}  // namespace
+
+Peer::Peer(host::Host& on, const config::Config& config, std::uint32_t host_index)
+    : host(on), index(host_index), config_(config) {}
+
+void Peer::fail(const std::string& what) const {
+  throw SimulationError("host" + std::to_string(index) + ": " + what);
+}
+
+void Peer::open() {
+  host::verbs::Context& verbs = host.verbs;
+  pd_ = verbs.alloc_pd();
+  send_cq_ = verbs.create_cq(core, kDepth);
+  recv_cq_ = verbs.create_cq(core, kDepth);
+  host::verbs::QpInitAttr attr;
+  attr.max_send_wr = attr.max_recv_wr = kDepth;
+  attr.max_inline_data = std::min(config_.nic.max_inline, kWord);
+  qp_ = verbs.create_qp(core, pd_, *send_cq_, *recv_cq_, attr);
+  if (qp_ == nullptr) fail("create_qp fails");
+  host::verbs::QpAttr init;
+  init.qp_state = QpState::kInit;
+  init.access_flags = protocol::kAccessRemoteMask;
+  const Status status = verbs.modify_qp(
+      core, *qp_, init, Mask::kState | Mask::kPkeyIndex | Mask::kPort | Mask::kAccessFlags);
+  if (status != Status::kOk) fail("modify_qp to INIT fails");
+}
+
+Buffer Peer::allocate(std::uint64_t bytes, protocol::AccessFlags remote_access) {
+  return share({host.space.map(bytes), bytes, 0, 0}, remote_access);
+}
+
+Buffer Peer::share(const Buffer& memory, protocol::AccessFlags remote_access) {
+  const auto made = host.verbs.reg_mr(core, pd_, memory.address, memory.bytes,
+                                      protocol::kAccessLocalWrite | remote_access);
+  if (made.status != Status::kOk) {
+    throw ConfigError("registering " + std::to_string(memory.bytes) + " bytes fails with " +
+                      host::status_name(made.status) +
+                      " (see memory.memlock_limit, workload.msg_size)");
+  }
+  return {memory.address, memory.bytes, made.region.lkey, made.region.rkey};
+}
+
+void Peer::connect(const Peer& peer) {
+  const config::TransportConfig& t = config_.transport;
+  host::verbs::QpAttr attr;
+  attr.qp_state = QpState::kRtr;
+  attr.ah_attr = path_between(index, peer.index);
+  attr.path_mtu = t.mtu;
+  attr.dest_qp_num = peer.qp_->qpn;
+  attr.max_dest_rd_atomic = t.max_dest_rd_atomic;
+  attr.min_rnr_timer = t.min_rnr_timer;
+  Status status =
+      host.verbs.modify_qp(core, *qp_, attr,
+                           Mask::kState | Mask::kAv | Mask::kPathMtu | Mask::kDestQpn |
+                               Mask::kRqPsn | Mask::kMaxDestRdAtomic | Mask::kMinRnrTimer);
+  if (status != Status::kOk) fail("modify_qp to RTR fails");
+  attr.qp_state = QpState::kRts;
+  attr.timeout = t.ack_timeout;
+  attr.retry_cnt = t.retry_count;
+  attr.rnr_retry = t.rnr_retry;
+  attr.max_rd_atomic = t.max_rd_atomic;
+  status = host.verbs.modify_qp(core, *qp_, attr,
+                                Mask::kState | Mask::kSqPsn | Mask::kTimeout | Mask::kRetryCnt |
+                                    Mask::kRnrRetry | Mask::kMaxQpRdAtomic);
+  if (status != Status::kOk) fail("modify_qp to RTS fails");
+}
+
+void Peer::post_recv(std::uint64_t id, const Buffer& into) {
+  const protocol::Sge sge{into.address, static_cast<std::uint32_t>(into.bytes), into.lkey};
+  const host::verbs::RecvWr wr{id, &sge, into.bytes > 0 ? 1U : 0U};
+  const Status status = host.verbs.post_recv(core, *qp_, &wr, 1);
+  if (status != Status::kOk) fail(std::string("post_recv: ") + host::status_name(status));
+}
+
+void Peer::post(SendWr& wr, const Buffer& local) {
+  const protocol::Sge sge{local.address, static_cast<std::uint32_t>(local.bytes), local.lkey};
+  wr.wr_id = ++wr_ids_;
+  wr.flags |= SendFlags::kSignaled;
+  wr.sg_list = &sge;
+  wr.num_sge = 1;
+  const Status status = host.verbs.post_send(core, *qp_, &wr, 1);
+  if (status != Status::kOk) fail(std::string("post_send: ") + host::status_name(status));
+}
+
+void Peer::send(const Buffer& from) {
+  SendWr wr;
+  wr.opcode = WrOpcode::kSend;
+  post(wr, from);
+}
+
+void Peer::write(const Buffer& from, const Buffer& to) {
+  SendWr wr;
+  wr.opcode = WrOpcode::kRdmaWrite;
+  wr.remote_addr = to.address;
+  wr.rkey = to.rkey;
+  post(wr, from);
+}
+
+void Peer::write_with_imm(const Buffer& from, const Buffer& to, std::uint32_t imm) {
+  SendWr wr;
+  wr.opcode = WrOpcode::kRdmaWriteWithImm;
+  wr.remote_addr = to.address;
+  wr.rkey = to.rkey;
+  wr.imm_data = imm;
+  post(wr, from);
+}
+
+void Peer::read(const Buffer& into, const Buffer& from) {
+  SendWr wr;
+  wr.opcode = WrOpcode::kRdmaRead;
+  wr.remote_addr = from.address;
+  wr.rkey = from.rkey;
+  post(wr, into);
+}
+
+void Peer::compare_and_swap(const Buffer& into, const Buffer& word, std::uint64_t expected,
+                            std::uint64_t desired) {
+  SendWr wr;
+  wr.opcode = WrOpcode::kAtomicCmpAndSwp;
+  wr.remote_addr = word.address;
+  wr.rkey = word.rkey;
+  wr.compare_add = expected;
+  wr.swap = desired;
+  post(wr, into.part(0, kWord));
+}
+
+Wc Peer::await(host::verbs::CompletionQueue& cq) {
+  Wc wc;
+  do {
+    host.verbs.wait_cq(core, cq);
+  } while (host.verbs.poll_cq(core, cq, 1, &wc) == 0);
+  core.sync();
+  if (wc.status != protocol::WcStatus::kSuccess) {
+    fail(std::string("a work request completes with ") + protocol::wc_status_name(wc.status));
+  }
+  return wc;
+}
+
+void Peer::store(const Buffer& to, const Bytes& bytes) {
+  core.sync();
+  if (host.space.write(to.address, bytes.data(), bytes.size()) != Status::kOk) fail("bad store");
+}
+
+Bytes Peer::load(const Buffer& from) {
+  core.sync();
+  Bytes bytes(static_cast<std::size_t>(from.bytes));
+  if (host.space.read(from.address, bytes.data(), bytes.size()) != Status::kOk) fail("bad load");
+  return bytes;
+}
+
+void Peer::store_word(const Buffer& to, std::uint64_t value) {
+  Bytes bytes(kWord);
+  std::memcpy(bytes.data(), &value, kWord);
+  store(to, bytes);
+}
+
+std::uint64_t Peer::load_word(const Buffer& from) {
+  const Bytes bytes = load(from.part(0, kWord));
+  std::uint64_t value = 0;
+  std::memcpy(&value, bytes.data(), kWord);
+  return value;
+}
+
+void Peer::await_word(const Buffer& at, std::uint64_t value) {
+  if (watched_ != at.address) {
+    watched_ = at.address;
+    host.memory.watch(*host.space.translate(at.address), kWord, &spot_);
+  }
+  std::uint64_t seen = spot_.writes();
+  while (load_word(at) < value) {
+    spot_.spin(core, config_.cpu.poll_cost, seen);
+    core.sync();
+    seen = spot_.writes();
+  }
+}
+
+}  // namespace rnic::testbench

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "config/config.h"
+#include "host/host.h"
+#include "protocol/access.h"
+
+namespace rnic::testbench {
+
+using Bytes = std::vector<std::uint8_t>;
+
+/// Registered memory, and a part of it.
+struct Buffer {
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+  std::uint32_t lkey = 0;
+  std::uint32_t rkey = 0;
+
+  Buffer part(std::uint64_t offset, std::uint64_t count) const {
+    return {address + offset, count, lkey, rkey};
+  }
+};
+
+/// One process of an example program: a thread with its core and one connected queue pair. It shows
+/// the usual steps of a verbs program; what fails throws SimulationError. All calls come from the
+/// process's own SC_THREAD.
+class Peer {
+ public:
+  Peer(host::Host& host, const config::Config& config, std::uint32_t index);
+
+  /// Protection domain, completion queues, and a queue pair in INIT.
+  void open();
+  /// Maps and registers memory for local writes, and for what the peer may do with it.
+  Buffer allocate(std::uint64_t bytes, protocol::AccessFlags remote_access = 0);
+  /// Registers memory that another process of this host allocated.
+  Buffer share(const Buffer& memory, protocol::AccessFlags remote_access);
+  /// RTR and RTS towards a peer that is open.
+  void connect(const Peer& peer);
+
+  void post_recv(std::uint64_t id, const Buffer& into);
+  void send(const Buffer& from);
+  void write(const Buffer& from, const Buffer& to);
+  void write_with_imm(const Buffer& from, const Buffer& to, std::uint32_t imm);
+  void read(const Buffer& into, const Buffer& from);
+  void compare_and_swap(const Buffer& into, const Buffer& word, std::uint64_t expected,
+                        std::uint64_t desired);
+
+  /// Spins for the next completion, which must be a success.
+  host::verbs::Wc await_send() { return await(*send_cq_); }
+  host::verbs::Wc await_recv() { return await(*recv_cq_); }
+
+  /// The CPU's own view of memory.
+  void store(const Buffer& to, const Bytes& bytes);
+  Bytes load(const Buffer& from);
+  void store_word(const Buffer& to, std::uint64_t value);
+  std::uint64_t load_word(const Buffer& from);
+  /// Spins until the 8 bytes there are at least `value`; a device writes them.
+  void await_word(const Buffer& at, std::uint64_t value);
+
+  host::Host& host;
+  host::Core core;
+  const std::uint32_t index;  ///< of the host
+
+ private:
+  void post(host::verbs::SendWr& wr, const Buffer& local);
+  host::verbs::Wc await(host::verbs::CompletionQueue& cq);
+  [[noreturn]] void fail(const std::string& what) const;
+
+  const config::Config& config_;
+  std::uint32_t pd_ = 0;
+  host::verbs::CompletionQueue* send_cq_ = nullptr;
+  host::verbs::CompletionQueue* recv_cq_ = nullptr;
+  host::verbs::QueuePair* qp_ = nullptr;
+  std::uint64_t wr_ids_ = 0;
+  host::PollSpot spot_;
+  std::uint64_t watched_ = 0;
+};
+
+}  // namespace rnic::testbench

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <systemc>
+#include <vector>
+
+#include "programs/peer.h"
+#include "workload/measurement.h"
+
+namespace rnic::testbench {
+
+/// A small application between host 0 (clients) and host 1 (a server process for each client),
+/// which checks every byte it gets. One operation is one message in the report: its latency is what
+/// the client waits for.
+class Program : public sc_core::sc_module {
+ public:
+  Program(const sc_core::sc_module_name& name, const config::Config& config, host::Host& clients,
+          host::Host& servers, Measurement& measurement, std::uint32_t client_count = 1);
+
+  const FlowMeasurement& measured() const { return measured_; }
+  const std::vector<std::unique_ptr<Peer>>& peers() const { return peers_; }
+
+ protected:
+  /// Set up before the connection is made: buffers of this end.
+  virtual void prepare(Peer& /*self*/, std::uint32_t /*number*/) {}
+  virtual void client(Peer& self, std::uint32_t number) = 0;
+  virtual void server(Peer& self, std::uint32_t number) = 0;
+
+  /// Operations of client `number`, those before the measurement included.
+  std::uint64_t operations(std::uint32_t number) const;
+  /// An operation of a client that moved `bytes` and began at `started` is over.
+  void done(const Peer& self, Time started, std::uint64_t bytes);
+  /// Counts the bytes that differ; they fail the run.
+  void compare(const Bytes& found, const Bytes& expected);
+  /// `bytes` of which no two operations have the same.
+  static Bytes pattern(std::uint64_t seed, std::uint64_t bytes);
+  std::uint64_t message_bytes() const { return config_.workload.msg_size; }
+  std::uint32_t clients() const { return static_cast<std::uint32_t>(peers_.size() / 2); }
+
+  const config::Config& config_;
+
+ private:
+  void run(std::uint32_t peer);
+  void play(std::uint32_t peer);
+  /// All processes meet here, as over a TCP connection beside the RDMA one.
+  void meet();
+
+  Measurement& measurement_;
+  FlowMeasurement measured_;
+  std::vector<std::unique_ptr<Peer>> peers_;  ///< client 0, server 0, client 1, ...
+  sc_core::sc_event met_;
+  std::uint32_t arrived_ = 0;
+  std::uint64_t done_ = 0;
+  std::uint32_t finished_ = 0;
+};
+
+/// The program that workload.program names, between the first two hosts.
+std::unique_ptr<Program> make_program(const config::Config& config, host::Host& clients,
+                                      host::Host& servers, Measurement& measurement);
+
+}  // namespace rnic::testbench

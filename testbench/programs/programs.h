@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "programs/program.h"
+
+namespace rnic::testbench {
+
+/// SEND there, SEND back: the client sends workload.msg_size bytes, the server returns them.
+class PingPong : public Program {
+ public:
+  using Program::Program;
+
+ protected:
+  void prepare(Peer& self, std::uint32_t number) override;
+  void client(Peer& self, std::uint32_t number) override;
+  void server(Peer& self, std::uint32_t number) override;
+
+ private:
+  struct End {
+    Buffer out;
+    Buffer in;
+  };
+  End ends_[2];  ///< by host
+};
+
+/// A key-value store: GET is a READ of the entry, without the server's CPU; PUT is a SEND of key
+/// and value that the server answers when the entry is written. Half of the operations are PUTs. An
+/// entry carries a checksum, so that a GET that meets a PUT half-way would be seen.
+class KvStore : public Program {
+ public:
+  using Program::Program;
+
+ protected:
+  void prepare(Peer& self, std::uint32_t number) override;
+  void client(Peer& self, std::uint32_t number) override;
+  void server(Peer& self, std::uint32_t number) override;
+
+ private:
+  std::uint64_t entry_bytes() const;
+  Bytes entry(std::uint64_t key, const Bytes& value) const;
+  void put(Peer& self, std::uint64_t key, const Bytes& value);
+  Bytes get(Peer& self, std::uint64_t key);
+
+  Buffer table_;       ///< server
+  Buffer request_[2];  ///< by host
+  Buffer reply_[2];
+  Buffer fetched_;  ///< client
+};
+
+/// A stream through a ring in the server's memory: WRITE with immediate tells which slot is full, a
+/// WRITE of the consumed count gives slots back.
+class RingBuffer : public Program {
+ public:
+  using Program::Program;
+
+ protected:
+  void prepare(Peer& self, std::uint32_t number) override;
+  void client(Peer& self, std::uint32_t number) override;
+  void server(Peer& self, std::uint32_t number) override;
+
+ private:
+  Buffer ring_;      ///< server
+  Buffer staging_;   ///< client: source of each slot
+  Buffer consumed_;  ///< client: messages that the server is done with
+  Buffer count_;     ///< server: source of that
+};
+
+/// Rendezvous: the client SENDs where its message lies and by which key, the server READs it and
+/// SENDs that the buffer is free again.
+class Rendezvous : public Program {
+ public:
+  using Program::Program;
+
+ protected:
+  void prepare(Peer& self, std::uint32_t number) override;
+  void client(Peer& self, std::uint32_t number) override;
+  void server(Peer& self, std::uint32_t number) override;
+
+ private:
+  Buffer offer_[2];  ///< by host: source and target of the keys
+  Buffer message_;   ///< client
+  Buffer copy_;      ///< server
+  Buffer free_[2];
+};
+
+/// workload.qps clients guard a counter in the server's memory by a lock: compare-and-swap until it
+/// is theirs, READ, WRITE one more, compare-and-swap back.
+class SpinLock : public Program {
+ public:
+  using Program::Program;
+
+ protected:
+  void prepare(Peer& self, std::uint32_t number) override;
+  void client(Peer& self, std::uint32_t number) override;
+  void server(Peer& self, std::uint32_t number) override;
+
+ private:
+  void swap(Peer& self, std::uint32_t number, std::uint64_t expected, std::uint64_t desired);
+
+  std::vector<Buffer> shared_;   ///< lock and counter as each connection's server registers them
+  std::vector<Buffer> scratch_;  ///< of each client: old value, counter
+  Buffer memory_;
+  std::uint32_t inside_ = 0;  ///< clients that hold the lock
+  std::uint64_t tries_ = 0;
+  std::uint64_t counted_ = 0;
+};
+
+}  // namespace rnic::testbench

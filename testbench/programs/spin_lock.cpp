@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/error.h"
+#include "programs/programs.h"
+
+namespace rnic::testbench {
+namespace {
+
+constexpr std::uint64_t kWord = 8;
+constexpr std::uint64_t kFree = 0;
+
+}  // namespace
+
+void SpinLock::prepare(Peer& self, std::uint32_t number) {
+  if (self.index == 0) {
+    scratch_.resize(clients());
+    scratch_[number] = self.allocate(2 * kWord);
+    return;
+  }
+  // One lock and one counter behind it, seen through a region of each connection.
+  constexpr protocol::AccessFlags kRights =
+      protocol::kAccessRemoteAtomic | protocol::kAccessRemoteRead | protocol::kAccessRemoteWrite;
+  shared_.resize(clients());
+  if (memory_.bytes == 0) memory_ = {self.host.space.map(2 * kWord), 2 * kWord, 0, 0};
+  shared_[number] = self.share(memory_, kRights);
+}
+
+/// Repeats until the lock was `expected` and is `desired`.
+void SpinLock::swap(Peer& self, std::uint32_t number, std::uint64_t expected,
+                    std::uint64_t desired) {
+  const Buffer old = scratch_[number].part(0, kWord);
+  do {
+    ++tries_;
+    self.compare_and_swap(old, shared_[number].part(0, kWord), expected, desired);
+    self.await_send();
+  } while (self.load_word(old) != expected);
+}
+
+void SpinLock::client(Peer& self, std::uint32_t number) {
+  const std::uint64_t mine = number + 1;
+  const Buffer counter = shared_[number].part(kWord, kWord);
+  const Buffer local = scratch_[number].part(kWord, kWord);
+  for (std::uint64_t i = 0; i < operations(number); ++i) {
+    const Time started = self.core.now();
+    swap(self, number, kFree, mine);
+    if (inside_++ != 0) throw SimulationError("two clients hold the lock");
+    self.read(local, counter);
+    self.await_send();
+    if (self.load_word(local) != counted_) throw SimulationError("the counter lost an increment");
+    self.store_word(local, ++counted_);
+    self.write(local, counter);
+    self.await_send();
+    --inside_;
+    swap(self, number, mine, kFree);
+    done(self, started, kWord);
+  }
+}
+
+/// The server's CPU has nothing to do.
+void SpinLock::server(Peer& /*self*/, std::uint32_t /*number*/) {}
+
+}  // namespace rnic::testbench
