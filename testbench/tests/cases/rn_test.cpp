@@ -254,5 +254,142 @@ TEST_P(WriteWithImmediate, RN07_RecvWithoutABuffer) {
 INSTANTIATE_TEST_SUITE_P(CaseRN, WriteWithImmediate, ::testing::Values("ib", "rocev1", "rocev2"),
                          [](const auto& test) { return test.param; });
 
+// RN-09 --------------------------------------------------------------------------------------
+
+constexpr std::uint32_t kSenders = 191;
+
+/// The time until one byte of each of 191 senders has arrived in a shared receive queue of
+/// `entries`, whose owner posts it again as a whole, 50 us after it is used up.
+Time gather_into(VerbsRig& rig, std::uint32_t entries) {
+  RigSide& to = rig.b;
+  host::verbs::SharedReceiveQueue* srq = to.verbs().create_srq(to.core, to.pd, {entries, 1});
+  auto* send_cq = rig.a.verbs().create_cq(rig.a.core, 256);
+  auto* recv_cq = to.verbs().create_cq(to.core, 256);
+  host::verbs::QpInitAttr shared = RigSide::qp_attr();
+  shared.srq = srq;
+  std::vector<host::verbs::QueuePair*> senders;
+  for (std::uint32_t i = 0; i < kSenders; ++i) {
+    senders.push_back(rig.a.make_qp(RigSide::qp_attr(), *send_cq, *rig.a.recv_cq));
+    rig.join(*senders.back(), *to.make_qp(shared, *to.send_cq, *recv_cq));
+  }
+  const RigBuffer from = rig.a.buffer(4096);
+  const RigBuffer inbox = to.buffer(4096);
+  const auto post = [&] {
+    for (std::uint32_t i = 0; i < entries; ++i) {
+      EXPECT_EQ(to.post_srq_recv(*srq, inbox.address, inbox.region.lkey, 64), Status::kOk);
+    }
+  };
+  post();
+  rig.settle();
+  const Time start = sim_now();
+  for (auto* sender : senders) {
+    EXPECT_EQ(rig.a.post(*sender, WrOpcode::kSend, from.address, from.region.lkey, 1), Status::kOk);
+  }
+  Time last = start;
+  for (std::uint32_t received = 1; received <= kSenders; ++received) {
+    EXPECT_EQ(to.await(*recv_cq).status, WcStatus::kSuccess);
+    last = sim_now();
+    if (received % entries != 0) continue;
+    rig.settle(microseconds(50));
+    post();
+  }
+  for (std::uint32_t i = 0; i < kSenders; ++i) {
+    EXPECT_EQ(rig.a.await(*send_cq).status, WcStatus::kSuccess);
+  }
+  return last - start;
+}
+
+TEST(CaseRN, RN09_GatherIntoASmallSharedReceiveQueue) {
+  VerbsRig rig({{"transport.protocol", "rocev2"},
+                {"transport.rnr_retry", "7"},
+                {"transport.min_rnr_timer", "12"}});
+  rig.run([&] {
+    rig.a.create();
+    rig.b.create();
+    const Time enough = gather_into(rig, 256);
+    const std::uint64_t naks = rig.b.node.nic.transport().counters().rnr_naks_sent;
+    EXPECT_EQ(naks, 0U);
+    // 32 get through at once, the others in rounds of the timer: floor(191 / 32) = 5.
+    const Time scarce = gather_into(rig, 32);
+    EXPECT_GT(rig.b.node.nic.transport().counters().rnr_naks_sent, 0U);
+    EXPECT_GE(scarce, kRnrTimer * 5);
+    EXPECT_GE(scarce, enough * 10);
+    // A size class whose own queue suffices does not notice.
+    EXPECT_LT(gather_into(rig, 256), enough * 2);
+  });
+}
+
+// RN-10 --------------------------------------------------------------------------------------
+
+TEST(CaseRN, RN10_ASlowClientDrainsTheSharedReceiveQueue) {
+  VerbsRig rig({{"transport.protocol", "rocev2"},
+                {"transport.rnr_retry", "7"},
+                {"transport.min_rnr_timer", "12"}});
+  rig.run(
+      [&] {
+        constexpr std::uint32_t kEntries = 64;
+        constexpr Time kSlow = microseconds(1'000'000);
+        rig.a.create();
+        rig.b.create();
+        RigSide& target = rig.b;
+        auto* srq = target.verbs().create_srq(target.core, target.pd, {kEntries, 1});
+        ASSERT_EQ(target.verbs().modify_srq(target.core, *srq, 16), Status::kOk);
+        auto* recv_cq = target.verbs().create_cq(target.core, 256);
+        host::verbs::QpInitAttr shared = RigSide::qp_attr();
+        shared.srq = srq;
+        host::verbs::QpInitAttr deep = RigSide::qp_attr();
+        deep.max_send_wr = kEntries;
+        auto* slow = rig.a.make_qp(deep);
+        auto* quick = rig.a.make_qp(deep);
+        auto* separate = rig.a.make_qp(deep);
+        rig.join(*slow, *target.make_qp(shared, *target.send_cq, *recv_cq));
+        rig.join(*quick, *target.make_qp(shared, *target.send_cq, *recv_cq));
+        auto* own = target.make_qp(RigSide::qp_attr());
+        rig.join(*separate, *own);
+        const RigBuffer from = rig.a.buffer(4096);
+        const RigBuffer inbox = target.buffer(4096);
+        for (std::uint32_t i = 0; i < kEntries; ++i) {
+          ASSERT_EQ(target.post_srq_recv(*srq, inbox.address, inbox.region.lkey, 64), Status::kOk);
+        }
+        ASSERT_EQ(target.post_recv(*own, inbox.address, inbox.region.lkey, 64), Status::kOk);
+        const auto send = [&](host::verbs::QueuePair& qp, std::uint32_t flags) {
+          EXPECT_EQ(
+              rig.a.post(qp, WrOpcode::kSend, from.address, from.region.lkey, 1, 0, 0, 0, flags),
+              Status::kOk);
+        };
+        // The slow client takes every RECV; its requests keep them for a second each.
+        for (std::uint32_t i = 0; i < kEntries; ++i) {
+          send(*slow, i + 1 == kEntries ? host::verbs::SendFlags::kSignaled : 0);
+        }
+        EXPECT_EQ(rig.a.await_send().qp_num, slow->qpn);
+        rig.settle();
+        const Time start = sim_now();
+        send(*quick, host::verbs::SendFlags::kSignaled);
+        // Receive queues of their own are not concerned.
+        send(*separate, host::verbs::SendFlags::kSignaled);
+        EXPECT_EQ(rig.a.await_send().qp_num, separate->qpn);
+        EXPECT_LT(sim_now() - start, microseconds(50));
+
+        rig.settle(kSlow);
+        Wc none;
+        EXPECT_EQ(rig.a.verbs().poll_cq(rig.a.core, *rig.a.send_cq, 1, &none), 0U);
+        EXPECT_EQ(target.await(*recv_cq).status, WcStatus::kSuccess);
+        ASSERT_EQ(target.post_srq_recv(*srq, inbox.address, inbox.region.lkey, 64), Status::kOk);
+        const Wc done = rig.a.await_send();
+        EXPECT_EQ(done.qp_num, quick->qpn);
+        EXPECT_EQ(done.status, WcStatus::kSuccess);
+        EXPECT_GE(sim_now() - start, kSlow);
+        EXPECT_LE(sim_now() - start, kSlow + 2 * kRnrTimer);
+        // The limit was crossed once, and told once.
+        host::verbs::AsyncEvent event;
+        std::uint32_t told = 0;
+        while (target.verbs().poll_async_event(target.core, event)) {
+          told += event.type == protocol::EventType::kSrqLimitReached && event.srq == srq ? 1 : 0;
+        }
+        EXPECT_EQ(told, 1U);
+      },
+      microseconds(10'000'000));
+}
+
 }  // namespace
 }  // namespace rnic::testbench
