@@ -431,12 +431,8 @@ std::vector<Step> ProgramWriter::finale(const Lane& lane, Ending ending) {
     rest.recvs.swap(waiting_recvs_);
     steps.push_back(rest);
   }
-  if (!abilities_.recvs_in_error && ending == Ending::kPeerGone) {
-    steps.erase(std::remove_if(steps.begin(), steps.end(),
-                               [](const Step& step) { return step.sends.empty(); }),
-                steps.end());
-  }
-  if (!abilities_.recvs_in_error) {
+  // The device learns of a RECV that meets ERR when its driver knows of the error, too.
+  if (ending != Ending::kPeerGone) {
     std::stable_partition(steps.begin(), steps.end(),
                           [](const Step& step) { return step.sends.empty(); });
   }
@@ -451,7 +447,7 @@ std::vector<Step> ProgramWriter::late_posts(const Lane& lane) {
     const WrOpcode opcode = opcodes[rng_.below(opcodes.size())];
     batch_.push_back(request(lane, opcode, is_atomic(opcode) ? kWord : size()));
   }
-  if (abilities_.recvs_in_error) waiting_recvs_.push_back(recv_for(lane, 100));
+  waiting_recvs_.push_back(recv_for(lane, 100));
   Step recvs;
   recvs.qp = lane.to;
   recvs.recvs.swap(waiting_recvs_);

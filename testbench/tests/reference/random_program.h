@@ -19,7 +19,6 @@ struct Abilities {
   std::uint32_t max_read_sge = 4;
   std::uint32_t max_inline = 64;
   bool late_recvs = true;  ///< a message without a RECV waits (RNR) instead of failing
-  bool recvs_in_error = true;
 };
 
 /// Registered memory on one host.

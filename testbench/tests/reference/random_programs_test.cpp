@@ -51,7 +51,6 @@ class RandomProgramsTest : public ::testing::TestWithParam<std::string> {
 
   Abilities abilities() const {
     Abilities result;
-    result.recvs_in_error = false;
     result.opcodes = {WrOpcode::kRdmaWrite, WrOpcode::kSend, WrOpcode::kRdmaRead,
                       WrOpcode::kAtomicCmpAndSwp, WrOpcode::kAtomicFetchAndAdd};
     if (iwarp()) {

@@ -90,6 +90,11 @@ bool RandomRunner::run(std::uint64_t seed) {
 
     // Whoever has not noticed goes to ERR by hand; both then take posts only to flush them.
     programs.clear();
+    for (std::uint32_t host = 0; host < 2; ++host) {
+      host::verbs::AsyncEvent event;
+      while (side(host).verbs().poll_async_event(side(host).core, event)) {
+      }
+    }
     for (Connection& connection : connections_) {
       if (!connection.ends_badly) continue;
       for (Live* end : connection.ends) {
