@@ -102,6 +102,7 @@ void collect_pcie(Node& node, Result& result) {
       return TlpResult{c.tlps, c.payload_bytes, c.wire_bytes};
     };
     out.total = convert(node.pcie.total(which));
+    out.replays = node.pcie.replays(which);
     for (std::size_t p = 0; p < tlm_ext::kPurposeCount; ++p) {
       out.by_purpose[p] = convert(node.pcie.counter(which, static_cast<tlm_ext::Purpose>(p)));
     }
