@@ -10,6 +10,9 @@
 namespace rnic::pcie {
 namespace {
 
+/// Tags are plentiful when this many bursts could be in flight besides what fills the round trip.
+constexpr std::uint64_t kBurstsToSpare = 4;
+
 /// A transaction's credits come back together, so that it may only take a small part of them.
 constexpr std::uint32_t kPartsOfCredits = 64;
 
@@ -47,6 +50,7 @@ DmaEngine::DmaEngine(const sc_core::sc_module_name& name, const config::PcieConf
       id_based_ordering_(config.id_based_ordering),
       single_reads_(tlp_by_tlp(config)),
       write_packets_(packets_in_a_write(config)),
+      full_burst_tags_((kBurstBytes + config.mrrs - 1) / config.mrrs),
       completion_timeout_(config.completion_timeout),
       rate_(protocol::tlp_rate(config.gen, config.lanes, config.mps, config.dllp_overhead)),
       latency_(latency),
@@ -89,19 +93,24 @@ DmaEngine::Piece DmaEngine::next_piece(const Request& request, bool queued) cons
     return {protocol::first_read_request(rules_, request.address, request.to_issue),
             free_tags_ > 0 ? 1U : 0U};
   }
-  // A long read is cut where its requests have to be cut anyway.
-  const std::uint32_t burst =
-      request.to_issue <= kBurstBytes
-          ? request.to_issue
-          : kBurstBytes - static_cast<std::uint32_t>(request.address % kBurstBytes);
-  const auto burst_tags =
-      static_cast<std::uint32_t>(protocol::read_request_tlps(rules_, request.address, burst).tlps);
   // A burst holds its tags a little longer than single requests would. It may, when the pool covers
   // the round trip with bursts to spare, or when much of the pool lies idle.
-  const bool plentiful =
-      round_trip_ != kTimeNever && total_tags_ >= covering_tags_ + 2 * std::uint64_t{burst_tags};
-  const bool idle = !queued && free_tags_ >= 2 * burst_tags;
-  if (plentiful || idle) return {burst, burst_tags <= free_tags_ ? burst_tags : 0};
+  const std::uint32_t whole = std::min(request.to_issue, kBurstBytes);
+  const auto tags = [&](std::uint32_t bytes) {
+    return static_cast<std::uint32_t>(
+        protocol::read_request_tlps(rules_, request.address, bytes).tlps);
+  };
+  const bool plentiful = round_trip_ != kTimeNever &&
+                         total_tags_ >= covering_tags_ + kBurstsToSpare * full_burst_tags_;
+  const std::uint32_t whole_tags = tags(whole);
+  if (plentiful || (!queued && free_tags_ >= 2 * whole_tags)) {
+    // A longer read is cut where its requests have to be cut anyway.
+    const auto past_boundary = static_cast<std::uint32_t>(request.address % kBurstBytes);
+    const bool cut = request.to_issue > kBurstBytes && past_boundary != 0;
+    const std::uint32_t burst = cut ? kBurstBytes - past_boundary : whole;
+    const std::uint32_t burst_tags = cut ? tags(burst) : whole_tags;
+    return {burst, burst_tags <= free_tags_ ? burst_tags : 0};
+  }
   return {protocol::first_read_request(rules_, request.address, request.to_issue),
           free_tags_ > 0 ? 1U : 0U};
 }

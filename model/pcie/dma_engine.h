@@ -104,6 +104,7 @@ class DmaEngine : public sc_core::sc_module, public DmaIf, private tlm::tlm_bw_t
   /// Transactions are single packets: of reads; of writes, as many packets as this (0: no limit).
   bool single_reads_;
   std::uint32_t write_packets_;
+  std::uint32_t full_burst_tags_;
   Time completion_timeout_;
   BitRate rate_;
   Time latency_;

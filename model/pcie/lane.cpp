@@ -33,6 +33,8 @@ void Lane::reset_statistics(Time now) {
   unit.reset(now);
   by_purpose.fill(TlpCounter{});
   replays = 0;
+  // Of a wait that was foreseen, what is still to come belongs to the new window.
+  if (stalled_until_ > now) unit.add_stall(stats::StallCause::kNoCredit, stalled_until_ - now);
 }
 
 Reservation Lane::occupy(Time earliest, const protocol::TlpCount& tlps, tlm_ext::Purpose purpose) {

@@ -45,6 +45,7 @@ TlpCounter Link::total(Direction direction) const {
 
 void Link::reset_statistics(Time now) {
   for (Lane& lane : lanes_) lane.reset_statistics(now);
+  path_->reset_statistics(now);
 }
 
 tlm::tlm_sync_enum Link::deliver_request(Direction direction, tlm::tlm_generic_payload& payload,

@@ -41,6 +41,8 @@ class LinkPath {
   /// Takes the answer to a request, whose data are ready at `at`.
   virtual tlm::tlm_sync_enum respond(Direction direction, tlm::tlm_generic_payload& payload,
                                      Time at) = 0;
+  /// The measured window starts.
+  virtual void reset_statistics(Time /*now*/) {}
 };
 
 /// Is every packet of such a link an event? Also while non-posted credits are finite: a read that

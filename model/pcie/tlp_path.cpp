@@ -91,6 +91,12 @@ void TlpPath::kick(Direction direction) {
   if (update != kTimeNever) wake(direction, std::max(update, now));
 }
 
+void TlpPath::reset_statistics(Time now) {
+  for (Way& way_of : ways_) {
+    if (way_of.starved_since != kTimeNever) way_of.starved_since = now;
+  }
+}
+
 void TlpPath::note_stall(Way& way_of, Lane& lane) {
   const Time now = sim_now();
   if (way_of.starved_since != kTimeNever) {

@@ -24,6 +24,8 @@ class TlpPath : public sc_core::sc_module, public LinkPath {
   tlm::tlm_sync_enum respond(Direction direction, tlm::tlm_generic_payload& payload,
                              Time at) override;
 
+  void reset_statistics(Time now) override;
+
   /// Packets that wait for the wire or for credits.
   std::size_t waiting(Direction direction) const { return way(direction).queues.size(); }
 
