@@ -165,20 +165,28 @@ Time DmaEngine::dma_write(Time earliest, std::uint64_t address, std::uint32_t by
   }
   Request* request = requests_.take();
   *request = Request{address, nullptr, 0, bytes, purpose, client, token, pass_pipeline(earliest)};
-  if (write_packets_ == 0) return issue_write(*request, bytes, from);
+  if (write_packets_ == 0 && bytes <= kBurstBytes) return issue_write(*request, bytes, from);
   Time left{0};
   std::uint32_t rest = bytes;
   do {
-    std::uint32_t piece = 0;
-    for (std::uint32_t i = 0; i < write_packets_ && piece < rest; ++i) {
-      piece += protocol::first_write(rules_, request->address + piece, rest - piece);
-    }
+    const std::uint32_t piece = write_piece(request->address, rest);
     left = issue_write(*request, piece, from);
     request->address += piece;
     if (from != nullptr) from += piece;
     rest -= piece;
   } while (rest > 0);
   return left;
+}
+
+std::uint32_t DmaEngine::write_piece(std::uint64_t address, std::uint32_t rest) const {
+  if (write_packets_ == 0) {
+    return std::min(rest, kBurstBytes - static_cast<std::uint32_t>(address % kBurstBytes));
+  }
+  std::uint32_t piece = 0;
+  for (std::uint32_t i = 0; i < write_packets_ && piece < rest; ++i) {
+    piece += protocol::first_write(rules_, address + piece, rest - piece);
+  }
+  return piece;
 }
 
 Time DmaEngine::issue_write(Request& request, std::uint32_t bytes, const std::uint8_t* from) {

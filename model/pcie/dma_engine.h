@@ -30,7 +30,7 @@ namespace rnic::pcie {
 /// A completion that was lost holds its tags until `pcie.completion_timeout` after its request.
 class DmaEngine : public sc_core::sc_module, public DmaIf, private tlm::tlm_bw_transport_if<> {
  public:
-  /// Longest read that is one transaction.
+  /// Longest read or write that is one transaction.
   static constexpr std::uint32_t kBurstBytes = 4096;
 
   /// `latency`: from a request's start to its first TLP at the link; `interval`: between starts.
@@ -80,6 +80,8 @@ class DmaEngine : public sc_core::sc_module, public DmaIf, private tlm::tlm_bw_t
     std::uint32_t tags;
   };
 
+  /// Bytes of a write's next transaction.
+  std::uint32_t write_piece(std::uint64_t address, std::uint32_t rest) const;
   /// Sends the next `bytes` of a write; returns when the last of them leaves.
   Time issue_write(Request& request, std::uint32_t bytes, const std::uint8_t* from);
   void set_ordering(tlm_ext::PooledPayload& payload) const;
