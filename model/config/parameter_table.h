@@ -87,7 +87,8 @@ class ParameterTable {
 void add_run_parameters(ParameterTable& table);        ///< sim, output, workload
 void add_network_parameters(ParameterTable& table);    ///< fabric, link, switch
 void add_transport_parameters(ParameterTable& table);  ///< transport, tcp
-void add_host_parameters(ParameterTable& table);       ///< memory, iommu, cpu, pcie
+void add_host_parameters(ParameterTable& table);       ///< memory, iommu, cpu
+void add_pcie_parameters(ParameterTable& table);       ///< pcie
 void add_nic_parameters(ParameterTable& table);        ///< nic
 
 }  // namespace rnic::config

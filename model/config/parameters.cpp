@@ -282,6 +282,7 @@ const std::vector<Parameter>& parameters() {
     add_network_parameters(table);
     add_transport_parameters(table);
     add_host_parameters(table);
+    add_pcie_parameters(table);
     add_nic_parameters(table);
     return table.take();
   }();

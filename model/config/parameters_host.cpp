@@ -156,50 +156,6 @@ void add_cpu(ParameterTable& table) {
       .means("how long it waits for the core then");
 }
 
-void add_pcie(ParameterTable& table) {
-  table.count("pcie.gen", RNIC_FIELD(pcie.gen), "4")
-      .range(1, 6)
-      .spec("PCI Express Base 4.0: 16 GT/s a lane, 128b/130b")
-      .means("PCIe generation");
-  table.count("pcie.lanes", RNIC_FIELD(pcie.lanes), "16")
-      .one_of({1, 2, 4, 8, 16})
-      .spec("PCI Express Base 4.0; x16 is the slot of 100 Gb/s adapters")
-      .means("PCIe lanes");
-  table.bytes("pcie.mps", RNIC_FIELD(pcie.mps), "256")
-      .one_of({128, 256, 512, 1024, 2048, 4096})
-      .measured(std::string(kPcieBench) + ": what servers negotiate")
-      .means("Max_Payload_Size of writes and completions");
-  table.bytes("pcie.mrrs", RNIC_FIELD(pcie.mrrs), "512")
-      .one_of({128, 256, 512, 1024, 2048, 4096})
-      .measured(std::string(kPcieBench) + ": what servers set")
-      .means("Max_Read_Request_Size");
-  table.bytes("pcie.rcb", RNIC_FIELD(pcie.rcb), "64")
-      .one_of({64, 128})
-      .spec("PCI Express Base, 2.3.1.1: 64 or 128 B for a root complex")
-      .means("Read Completion Boundary");
-  table.count("pcie.read_tags", RNIC_FIELD(pcie.read_tags), "256")
-      .range(1, 65536)
-      .spec("PCI Express Base, 2.2.6.2: 256 with extended tags")
-      .means("DMA read requests outstanding at most");
-  table.flag("pcie.relaxed_ordering", RNIC_FIELD(pcie.relaxed_ordering), "true")
-      .assumed("current drivers set it for payload")
-      .means("payload writes may pass earlier ones");
-  table.time("pcie.latency", RNIC_FIELD(pcie.latency), "150ns")
-      .range(0, kMillisecond)
-      .fitted(
-          "with memory.read_latency a 64 B DMA read takes about 450 ns; 413..520 ns measured by " +
-          std::string(kPcieBench))
-      .means("one way through PHY, data-link and transaction layers of both ends");
-  table.real("pcie.dllp_overhead", RNIC_FIELD(pcie.dllp_overhead), "auto")
-      .range(0, 0.9)
-      .or_word("auto", -1)
-      .spec(
-          "PCI Express Base, Ack latency limits and SKP interval; 57.88 of 62.96 Gb/s are left on "
-          "Gen3 x8, as published by " +
-          std::string(kPcieBench))
-      .means("share of raw bandwidth taken by DLLPs and SKP sets; auto: from gen, lanes and mps");
-}
-
 }  // namespace
 
 void add_host_parameters(ParameterTable& table) {
@@ -207,7 +163,6 @@ void add_host_parameters(ParameterTable& table) {
   add_registration(table);
   add_iommu(table);
   add_cpu(table);
-  add_pcie(table);
 }
 
 }  // namespace rnic::config

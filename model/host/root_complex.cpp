@@ -72,7 +72,11 @@ Time RootComplex::schedule(const tlm::tlm_generic_payload& payload, Time arrival
   // walk holds up its own request only: the channel serves others meanwhile.
   Time instant = slot.start + (payload.is_read() ? read_latency_ : write_latency_);
   if (iommu_ && !is_interrupt(payload)) instant += iommu_->translate(payload.get_address(), bytes);
-  if (!relaxed) instant = std::max(instant, strictly_visible_);
+  if (ordering_ && !payload.is_read()) {
+    instant = ordering_->admit(instant, payload.get_address(), bytes, relaxed);
+  }
+  // Relaxed ordering lets writes pass writes. A read would find what a write has not yet changed.
+  if (!relaxed || payload.is_read()) instant = std::max(instant, strictly_visible_);
   if (!payload.is_read()) strictly_visible_ = std::max(strictly_visible_, instant);
   return instant;
 }

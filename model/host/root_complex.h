@@ -12,6 +12,7 @@
 #include "config/host_config.h"
 #include "host/iommu.h"
 #include "host/memory_port.h"
+#include "host/ordering_point.h"
 #include "stats/unit_stats.h"
 #include "tlm/payload_pool.h"
 #include "tlm/pcie_extension.h"
@@ -59,6 +60,10 @@ class RootComplex : public sc_core::sc_module,
   void mmio_write(Time earliest, std::uint64_t offset, const std::uint8_t* data,
                   std::uint32_t bytes, tlm_ext::Purpose purpose) override;
 
+  /// Posted writes take time to become ordered, if `config` says so.
+  void order_writes(const config::PcieConfig& config) {
+    if (OrderingPoint::matters(config)) ordering_.emplace(config);
+  }
   void set_interrupt_sink(InterruptSink* sink) { interrupt_sink_ = sink; }
 
   /// Null when the IOMMU is off.
@@ -91,6 +96,7 @@ class RootComplex : public sc_core::sc_module,
   Time write_latency_;
   RateServer channel_;
   std::optional<Iommu> iommu_;
+  std::optional<OrderingPoint> ordering_;
   InterruptSink* interrupt_sink_ = nullptr;
   tlm_ext::PayloadPool payloads_;
   Time strictly_visible_{0};  ///< no later write that is not relaxed may become visible before

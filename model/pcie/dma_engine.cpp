@@ -5,15 +5,53 @@
 #include <string>
 
 #include "base/sc_time.h"
+#include "pcie/link_path.h"
 
 namespace rnic::pcie {
+namespace {
+
+/// Tags are plentiful when this many bursts could be in flight besides what fills the round trip.
+constexpr std::uint64_t kBurstsToSpare = 4;
+
+/// A transaction's credits come back together, so that it may only take a small part of them.
+constexpr std::uint32_t kPartsOfCredits = 64;
+
+/// Packets in one write transaction; 0: any number.
+std::uint32_t packets_in_a_write(const config::PcieConfig& config) {
+  if (tlp_by_tlp(config)) return 1;
+  const config::PcieCredits& credits = config.root_credits;
+  if (credits.posted_headers == 0 && credits.posted_data == 0) return 0;
+  std::uint32_t packets = credits.posted_headers;
+  if (credits.posted_data > 0) {
+    const std::uint32_t by_data = credits.posted_data * kCreditDataBytes / config.mps;
+    packets = packets == 0 ? by_data : std::min(packets, by_data);
+  }
+  return std::max(1U, packets / kPartsOfCredits);
+}
+
+DmaError error_of(const tlm_ext::PooledPayload& payload) {
+  if (payload.extension.fate == tlm_ext::CompletionFate::kLost) {
+    return DmaError::kCompletionTimeout;
+  }
+  if (payload.extension.fate == tlm_ext::CompletionFate::kPoisoned) return DmaError::kPoisoned;
+  return payload.get_response_status() == tlm::TLM_ADDRESS_ERROR_RESPONSE
+             ? DmaError::kUnsupportedRequest
+             : DmaError::kCompleterAbort;
+}
+
+}  // namespace
 
 DmaEngine::DmaEngine(const sc_core::sc_module_name& name, const config::PcieConfig& config,
                      Time latency, Time interval)
     : sc_core::sc_module(name),
       socket("socket"),
-      rules_(protocol::tlp_rules(config.gen, config.mps, config.mrrs, config.rcb)),
+      rules_(rules_of(config)),
       relaxed_ordering_(config.relaxed_ordering),
+      id_based_ordering_(config.id_based_ordering),
+      single_reads_(tlp_by_tlp(config)),
+      write_packets_(packets_in_a_write(config)),
+      full_burst_tags_((kBurstBytes + config.mrrs - 1) / config.mrrs),
+      completion_timeout_(config.completion_timeout),
       rate_(protocol::tlp_rate(config.gen, config.lanes, config.mps, config.dllp_overhead)),
       latency_(latency),
       interval_(interval),
@@ -51,15 +89,28 @@ void DmaEngine::dma_read(Time earliest, std::uint64_t address, std::uint32_t byt
 }
 
 DmaEngine::Piece DmaEngine::next_piece(const Request& request, bool queued) const {
-  const std::uint32_t burst = std::min(request.to_issue, kBurstBytes);
-  const auto burst_tags =
-      static_cast<std::uint32_t>(protocol::read_request_tlps(rules_, request.address, burst).tlps);
+  if (single_reads_) {
+    return {protocol::first_read_request(rules_, request.address, request.to_issue),
+            free_tags_ > 0 ? 1U : 0U};
+  }
   // A burst holds its tags a little longer than single requests would. It may, when the pool covers
   // the round trip with bursts to spare, or when much of the pool lies idle.
-  const bool plentiful =
-      round_trip_ != kTimeNever && total_tags_ >= covering_tags_ + 2 * std::uint64_t{burst_tags};
-  const bool idle = !queued && free_tags_ >= 2 * burst_tags;
-  if (plentiful || idle) return {burst, burst_tags <= free_tags_ ? burst_tags : 0};
+  const std::uint32_t whole = std::min(request.to_issue, kBurstBytes);
+  const auto tags = [&](std::uint32_t bytes) {
+    return static_cast<std::uint32_t>(
+        protocol::read_request_tlps(rules_, request.address, bytes).tlps);
+  };
+  const bool plentiful = round_trip_ != kTimeNever &&
+                         total_tags_ >= covering_tags_ + kBurstsToSpare * full_burst_tags_;
+  const std::uint32_t whole_tags = tags(whole);
+  if (plentiful || (!queued && free_tags_ >= 2 * whole_tags)) {
+    // A longer read is cut where its requests have to be cut anyway.
+    const auto past_boundary = static_cast<std::uint32_t>(request.address % kBurstBytes);
+    const bool cut = request.to_issue > kBurstBytes && past_boundary != 0;
+    const std::uint32_t burst = cut ? kBurstBytes - past_boundary : whole;
+    const std::uint32_t burst_tags = cut ? tags(burst) : whole_tags;
+    return {burst, burst_tags <= free_tags_ ? burst_tags : 0};
+  }
   return {protocol::first_read_request(rules_, request.address, request.to_issue),
           free_tags_ > 0 ? 1U : 0U};
 }
@@ -79,8 +130,7 @@ void DmaEngine::issue_read(Request& request, Piece piece) {
   payload->owner = &request;
   payload->extension.tags = piece.tags;
   payload->extension.token = request.token;
-  payload->extension.relaxed_ordering =
-      relaxed_ordering_ && request.purpose == tlm_ext::Purpose::kPayload;
+  set_ordering(*payload);
   request.address += piece.bytes;
   if (request.data != nullptr) request.data += piece.bytes;
   request.to_issue -= piece.bytes;
@@ -110,24 +160,56 @@ void DmaEngine::learn_round_trip(const tlm_ext::PooledPayload& payload) {
 Time DmaEngine::dma_write(Time earliest, std::uint64_t address, std::uint32_t bytes,
                           const std::uint8_t* from, tlm_ext::Purpose purpose, DmaClient* client,
                           std::uint64_t token) {
+  if (from != nullptr && client == nullptr && bytes > tlm_ext::PooledPayload::kInlineBytes) {
+    panic(name(), "a long write whose buffer nobody keeps");
+  }
   Request* request = requests_.take();
   *request = Request{address, nullptr, 0, bytes, purpose, client, token, pass_pipeline(earliest)};
+  if (write_packets_ == 0 && bytes <= kBurstBytes) return issue_write(*request, bytes, from);
+  Time left{0};
+  std::uint32_t rest = bytes;
+  do {
+    const std::uint32_t piece = write_piece(request->address, rest);
+    left = issue_write(*request, piece, from);
+    request->address += piece;
+    if (from != nullptr) from += piece;
+    rest -= piece;
+  } while (rest > 0);
+  return left;
+}
+
+std::uint32_t DmaEngine::write_piece(std::uint64_t address, std::uint32_t rest) const {
+  if (write_packets_ == 0) {
+    return std::min(rest, kBurstBytes - static_cast<std::uint32_t>(address % kBurstBytes));
+  }
+  std::uint32_t piece = 0;
+  for (std::uint32_t i = 0; i < write_packets_ && piece < rest; ++i) {
+    piece += protocol::first_write(rules_, address + piece, rest - piece);
+  }
+  return piece;
+}
+
+Time DmaEngine::issue_write(Request& request, std::uint32_t bytes, const std::uint8_t* from) {
   tlm_ext::PooledPayload* payload =
-      payloads_.take(tlm::TLM_WRITE_COMMAND, address, nullptr, bytes, purpose);
-  if (from != nullptr && client == nullptr) {
-    if (bytes > tlm_ext::PooledPayload::kInlineBytes) {
-      panic(name(), "a long write whose buffer nobody keeps");
-    }
+      payloads_.take(tlm::TLM_WRITE_COMMAND, request.address, nullptr, bytes, request.purpose);
+  if (from != nullptr && request.client == nullptr) {
     std::copy_n(from, bytes, payload->inline_data.begin());
     payload->set_data_ptr(payload->inline_data.data());
   } else {
     // TLM has one pointer for both directions; a write's target only reads through it.
     payload->set_data_ptr(const_cast<std::uint8_t*>(from));
   }
-  payload->owner = request;
-  payload->extension.token = token;
-  payload->extension.relaxed_ordering = relaxed_ordering_ && purpose == tlm_ext::Purpose::kPayload;
-  return send(*payload, request->ready);
+  payload->owner = &request;
+  payload->extension.token = request.token;
+  set_ordering(*payload);
+  return send(*payload, request.ready);
+}
+
+void DmaEngine::set_ordering(tlm_ext::PooledPayload& payload) const {
+  // What reports payload, or is read to be acted upon, keeps its place in the order.
+  const bool payload_itself = payload.extension.purpose == tlm_ext::Purpose::kPayload;
+  payload.extension.relaxed_ordering = relaxed_ordering_ && payload_itself;
+  payload.extension.id_based_ordering = id_based_ordering_;
 }
 
 Time DmaEngine::send(tlm_ext::PooledPayload& payload, Time at) {
@@ -144,7 +226,9 @@ tlm::tlm_sync_enum DmaEngine::nb_transport_bw(tlm::tlm_generic_payload& payload,
   if (phase != tlm::BEGIN_RESP) return tlm::TLM_ACCEPTED;
   // Every payload on this socket came out of payloads_.
   auto* pooled = static_cast<tlm_ext::PooledPayload*>(&payload);
-  if (delay == sc_core::SC_ZERO_TIME) {
+  if (pooled->extension.fate == tlm_ext::CompletionFate::kLost) {
+    arrivals_.post(std::max(sim_now(), pooled->sent + completion_timeout_), pooled);
+  } else if (delay == sc_core::SC_ZERO_TIME) {
     finish(pooled);
   } else {
     arrivals_.post(sim_now() + from_sc_time(delay), pooled);
@@ -154,7 +238,9 @@ tlm::tlm_sync_enum DmaEngine::nb_transport_bw(tlm::tlm_generic_payload& payload,
 
 void DmaEngine::finish(tlm_ext::PooledPayload*& payload) {
   auto* request = static_cast<Request*>(payload->owner);
-  if (!payload->is_response_ok()) note_fault(*request, *payload);
+  if (!payload->is_response_ok() || payload->extension.fate != tlm_ext::CompletionFate::kIntact) {
+    note_fault(*request, *payload);
+  }
   request->to_arrive -= payload->get_data_length();
   const bool read = payload->is_read();
   const bool over = request->to_arrive == 0;
@@ -182,8 +268,7 @@ void DmaEngine::note_fault(Request& request, const tlm_ext::PooledPayload& paylo
   ++faults_;
   if (request.failed) return;
   request.failed = true;
-  const bool unsupported = payload.get_response_status() == tlm::TLM_ADDRESS_ERROR_RESPONSE;
-  request.error = unsupported ? DmaError::kUnsupportedRequest : DmaError::kCompleterAbort;
+  request.error = error_of(payload);
   request.fault_address = payload.get_address();
 }
 

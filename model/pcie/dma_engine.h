@@ -24,10 +24,13 @@ namespace rnic::pcie {
 /// plentiful, up to 4 KiB travel as one transaction (two kernel events), which holds all its tags
 /// until its last byte; that is harmless as long as the tags cover the round trip anyway. When they
 /// do not, reads are cut into single requests, each with its own round trip, so that bandwidth is
-/// tags x MRRS / round trip. Reads that wait for tags are served in order.
+/// tags x MRRS / round trip. Reads that wait for tags are served in order. TLP by TLP
+/// (tlp_by_tlp()) transactions are single packets; while posted credits are finite, few packets.
+///
+/// A completion that was lost holds its tags until `pcie.completion_timeout` after its request.
 class DmaEngine : public sc_core::sc_module, public DmaIf, private tlm::tlm_bw_transport_if<> {
  public:
-  /// Longest read that is one transaction.
+  /// Longest read or write that is one transaction.
   static constexpr std::uint32_t kBurstBytes = 4096;
 
   /// `latency`: from a request's start to its first TLP at the link; `interval`: between starts.
@@ -77,6 +80,11 @@ class DmaEngine : public sc_core::sc_module, public DmaIf, private tlm::tlm_bw_t
     std::uint32_t tags;
   };
 
+  /// Bytes of a write's next transaction.
+  std::uint32_t write_piece(std::uint64_t address, std::uint32_t rest) const;
+  /// Sends the next `bytes` of a write; returns when the last of them leaves.
+  Time issue_write(Request& request, std::uint32_t bytes, const std::uint8_t* from);
+  void set_ordering(tlm_ext::PooledPayload& payload) const;
   /// When a request called now may reach the link.
   Time pass_pipeline(Time earliest);
   Piece next_piece(const Request& request, bool queued) const;
@@ -94,6 +102,12 @@ class DmaEngine : public sc_core::sc_module, public DmaIf, private tlm::tlm_bw_t
 
   protocol::TlpRules rules_;
   bool relaxed_ordering_;
+  bool id_based_ordering_;
+  /// Transactions are single packets: of reads; of writes, as many packets as this (0: no limit).
+  bool single_reads_;
+  std::uint32_t write_packets_;
+  std::uint32_t full_burst_tags_;
+  Time completion_timeout_;
   BitRate rate_;
   Time latency_;
   Time interval_;

@@ -4,38 +4,35 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <systemc>
 #include <tlm>
 
-#include "base/rate_server.h"
 #include "base/time.h"
 #include "config/pcie_config.h"
+#include "pcie/completion_faults.h"
+#include "pcie/lane.h"
+#include "pcie/link_path.h"
 #include "protocol/tlp.h"
 #include "stats/unit_stats.h"
 #include "tlm/pcie_extension.h"
 
 namespace rnic::pcie {
 
-enum class Direction : std::uint8_t { kToHost, kToDevice, kCount };
-
-/// What crossed a link in one direction.
-struct TlpCounter {
-  std::uint64_t tlps = 0;
-  std::uint64_t payload_bytes = 0;
-  std::uint64_t wire_bytes = 0;  ///< headers, framing and CRC included
-};
-
 /// A PCIe link between a device and the root complex: two directions that serialise TLPs at the
-/// rate left after coding and DLLPs, and a constant latency through both ends. Upstream go read
-/// requests and posted writes, downstream completions and MMIO writes.
+/// rate left after coding and DLLPs, a constant latency through both ends and whatever lies between
+/// (switches, retimers), flow-control credits, replays after bit errors. Upstream go read requests
+/// and posted writes, downstream completions and MMIO writes.
 ///
-/// Approximately timed without kernel events: delays are annotated on the calls. A request
-/// (BEGIN_REQ) is passed on with the delay of its arrival (a read: of its first TLP; a write: of
-/// its last byte) and answered TLM_UPDATED / END_REQ with the delay after which its last byte has
-/// left. A response (BEGIN_RESP) comes at the instant the first data is ready and is passed on with
-/// the delay of the last byte's arrival; a posted write's response takes no time and no wire.
-/// Calls must come in the order in which the packets are to travel.
-class Link : public sc_core::sc_module {
+/// How they cross is a LinkPath's business: `pcie.detail=fast` annotates delays on the calls
+/// (BurstPath), `tlp` moves every packet by events (TlpPath). Either way a request (BEGIN_REQ) is
+/// passed on with the delay of its arrival (a read: of its first TLP; a write: of its last byte)
+/// and answered TLM_UPDATED / END_REQ with the delay after which its last byte has left. A target
+/// that answers so tells when its receive buffer is free again. A response (BEGIN_RESP) comes at
+/// the instant the first data is ready and is passed on with the delay of the last byte's arrival;
+/// a posted write's response takes no time and no wire. Calls must come in the order in which the
+/// packets are to travel.
+class Link : public sc_core::sc_module, private LinkEnds {
  public:
   static constexpr unsigned kWidth = 32;
   using OptionalInitiator = tlm::tlm_initiator_socket<kWidth, tlm::tlm_base_protocol_types, 1,
@@ -43,16 +40,19 @@ class Link : public sc_core::sc_module {
   using OptionalTarget = tlm::tlm_target_socket<kWidth, tlm::tlm_base_protocol_types, 1,
                                                 sc_core::SC_ZERO_OR_MORE_BOUND>;
 
-  Link(const sc_core::sc_module_name& name, const config::PcieConfig& config);
+  /// `seed`: of bit errors and lost completions.
+  Link(const sc_core::sc_module_name& name, const config::PcieConfig& config,
+       std::uint64_t seed = 1);
 
   OptionalTarget device_target;        ///< from the device's DMA engine
   OptionalInitiator device_initiator;  ///< to the device's BAR
   OptionalInitiator host_initiator;    ///< to the root complex
   OptionalTarget host_target;          ///< MMIO from the root complex
 
-  const protocol::TlpRules& rules() const { return rules_; }
+  const protocol::TlpRules& rules() const override { return rules_; }
   /// Rate left to TLPs, each direction.
   const BitRate& rate() const { return lane(Direction::kToHost).server.rate(); }
+  /// One way, switches and retimers included.
   Time latency() const { return latency_; }
 
   const TlpCounter& counter(Direction direction, tlm_ext::Purpose purpose) const {
@@ -61,16 +61,11 @@ class Link : public sc_core::sc_module {
   /// All purposes together.
   TlpCounter total(Direction direction) const;
   const stats::UnitStats& unit(Direction direction) const { return lane(direction).unit; }
+  /// Packets sent again after a bit error.
+  std::uint64_t replays(Direction direction) const { return lane(direction).replays; }
   void reset_statistics(Time now);
 
  private:
-  /// One direction of the wire.
-  struct Lane {
-    RateServer server;
-    stats::UnitStats unit;
-    std::array<TlpCounter, tlm_ext::kPurposeCount> by_purpose{};
-  };
-
   /// What the sockets of one end are bound to.
   struct End : public tlm::tlm_fw_transport_if<>, public tlm::tlm_bw_transport_if<> {
     Link* link = nullptr;
@@ -86,26 +81,26 @@ class Link : public sc_core::sc_module {
     void invalidate_direct_mem_ptr(sc_dt::uint64 start, sc_dt::uint64 end) override;
   };
 
-  Lane& lane(Direction direction) { return lanes_[static_cast<std::size_t>(direction)]; }
+  Lane& lane(Direction direction) override { return lanes_[static_cast<std::size_t>(direction)]; }
   const Lane& lane(Direction direction) const {
     return lanes_[static_cast<std::size_t>(direction)];
   }
-  OptionalInitiator& onward(bool from_device) {
-    return from_device ? host_initiator : device_initiator;
+  Time one_way() const override { return latency_; }
+  tlm::tlm_sync_enum deliver_request(Direction direction, tlm::tlm_generic_payload& payload,
+                                     Time arrival, Time& freed) override;
+  tlm::tlm_sync_enum deliver_response(Direction direction, tlm::tlm_generic_payload& payload,
+                                      Time arrival) override;
+  OptionalInitiator& request_exit(Direction direction) {
+    return direction == Direction::kToHost ? host_initiator : device_initiator;
   }
-
-  /// Occupies a direction with `tlps`, not before `earliest`.
-  Reservation send(Direction direction, Time earliest, const protocol::TlpCount& tlps,
-                   tlm_ext::Purpose purpose);
-  /// Sends a request; `arrival` is when the far end may start on it.
-  Reservation send_request(bool from_device, Time earliest, const tlm::tlm_generic_payload& payload,
-                           Time& arrival);
-  /// Sends the completions of a read; returns when their last byte arrives.
-  Time send_response(bool to_device, Time earliest, const tlm::tlm_generic_payload& payload);
+  /// A completion that never comes back, or comes back damaged; true: it is lost.
+  bool lose_or_poison(tlm::tlm_generic_payload& payload);
 
   protocol::TlpRules rules_;
   Time latency_;
   std::array<Lane, static_cast<std::size_t>(Direction::kCount)> lanes_;
+  CompletionFaults faults_;
+  std::unique_ptr<LinkPath> path_;
   End device_end_;
   End host_end_;
 };

@@ -23,9 +23,13 @@ std::uint64_t packets(std::uint64_t address, std::uint64_t bytes, std::uint64_t 
          ceil_div(rest % kTlpBoundary, limit);
 }
 
+std::uint64_t completion_limit(const TlpRules& rules) {
+  return rules.completion_size != 0 ? rules.completion_size : rules.mps;
+}
+
 /// Completions of one read request.
 std::uint64_t completions(const TlpRules& rules, std::uint64_t address, std::uint64_t bytes) {
-  const std::uint64_t limit = rules.completion_size != 0 ? rules.completion_size : rules.mps;
+  const std::uint64_t limit = completion_limit(rules);
   const std::uint64_t past_boundary = address % rules.rcb;
   if (past_boundary == 0) return std::max<std::uint64_t>(1, ceil_div(bytes, limit));
   const std::uint64_t to_boundary = rules.rcb - past_boundary;
@@ -55,12 +59,24 @@ TlpRules tlp_rules(std::uint32_t gen, std::uint32_t mps, std::uint32_t mrrs, std
 
 TlpCount write_tlps(const TlpRules& rules, std::uint64_t address, std::uint64_t bytes) {
   const std::uint64_t count = packets(address, bytes, rules.mps);
-  return {count, bytes, bytes + count * rules.request_overhead};
+  return {count, bytes, bytes + count * rules.request_overhead_at(address)};
 }
 
 TlpCount read_request_tlps(const TlpRules& rules, std::uint64_t address, std::uint64_t bytes) {
   const std::uint64_t count = packets(address, bytes, rules.mrrs);
-  return {count, 0, count * rules.request_overhead};
+  return {count, 0, count * rules.request_overhead_at(address)};
+}
+
+std::uint32_t first_write(const TlpRules& rules, std::uint64_t address, std::uint64_t bytes) {
+  return static_cast<std::uint32_t>(
+      std::min({bytes, std::uint64_t{rules.mps}, kTlpBoundary - address % kTlpBoundary}));
+}
+
+std::uint32_t first_completion(const TlpRules& rules, std::uint64_t address, std::uint64_t bytes) {
+  const std::uint64_t past_boundary = address % rules.rcb;
+  const std::uint64_t limit =
+      past_boundary != 0 ? rules.rcb - past_boundary : completion_limit(rules);
+  return static_cast<std::uint32_t>(std::min(bytes, limit));
 }
 
 std::uint32_t first_read_request(const TlpRules& rules, std::uint64_t address,

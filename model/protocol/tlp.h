@@ -15,6 +15,9 @@ namespace rnic::protocol {
 /// No request may cross a boundary of this many bytes (PCIe base specification).
 inline constexpr std::uint64_t kTlpBoundary = 4096;
 
+/// End-to-end CRC (TLP digest), where both ends use it.
+inline constexpr std::uint32_t kEcrcBytes = 4;
+
 /// How transfers are cut into TLPs on one link.
 struct TlpRules {
   std::uint32_t mps = 256;   ///< maximum payload size of a write or completion, 128..4096 B
@@ -26,6 +29,13 @@ struct TlpRules {
   std::uint32_t request_overhead = 24;
   /// Completion: 12 B header and the same 8 B.
   std::uint32_t completion_overhead = 20;
+  /// Requests below 4 GiB have a 12 B header, as the specification wants; else all have 16 B.
+  bool short_headers = false;
+
+  std::uint32_t request_overhead_at(std::uint64_t address) const {
+    return short_headers && address < (std::uint64_t{1} << 32) ? request_overhead - 4
+                                                               : request_overhead;
+  }
 };
 
 /// Rules of a link: generation 6 moves TLPs in FLITs, where framing, sequence number and CRC belong
@@ -46,12 +56,35 @@ TlpCount write_tlps(const TlpRules& rules, std::uint64_t address, std::uint64_t 
 /// each.
 TlpCount read_request_tlps(const TlpRules& rules, std::uint64_t address, std::uint64_t bytes);
 
+/// Bytes the first write of such a transfer carries.
+std::uint32_t first_write(const TlpRules& rules, std::uint64_t address, std::uint64_t bytes);
+
 /// Bytes the first read request of such a transfer asks for.
 std::uint32_t first_read_request(const TlpRules& rules, std::uint64_t address, std::uint64_t bytes);
 
 /// Completions with data that answer the requests of read_request_tlps(): for each request, one up
 /// to the next RCB boundary when it starts between two, then as large as allowed.
 TlpCount completion_tlps(const TlpRules& rules, std::uint64_t address, std::uint64_t bytes);
+
+/// Bytes of the first completion of a read request for `bytes` at `address`.
+std::uint32_t first_completion(const TlpRules& rules, std::uint64_t address, std::uint64_t bytes);
+
+/// Calls `visit(bytes)` for each of the completions that completion_tlps() counts, in order.
+template <typename Visitor>
+void for_each_completion(const TlpRules& rules, std::uint64_t address, std::uint64_t bytes,
+                         Visitor&& visit) {
+  if (bytes == 0) visit(std::uint32_t{0});
+  while (bytes > 0) {
+    std::uint32_t request = first_read_request(rules, address, bytes);
+    bytes -= request;
+    while (request > 0) {
+      const std::uint32_t completion = first_completion(rules, address, request);
+      visit(completion);
+      address += completion;
+      request -= completion;
+    }
+  }
+}
 
 /// Bits per second of a link after line coding; in generation 6 also after the FLIT's own DLP, CRC
 /// and FEC bytes (236 of 256 carry TLPs). `gen` 1..6, `lanes` 1..32; else ConfigError.

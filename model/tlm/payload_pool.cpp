@@ -17,6 +17,8 @@ PooledPayload* PayloadPool::take(tlm::tlm_command command, std::uint64_t address
   payload->set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
   payload->extension.purpose = purpose;
   payload->extension.relaxed_ordering = false;
+  payload->extension.id_based_ordering = false;
+  payload->extension.fate = CompletionFate::kIntact;
   payload->extension.tags = 0;
   payload->extension.token = 0;
   payload->owner = nullptr;

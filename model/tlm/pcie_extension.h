@@ -29,10 +29,20 @@ inline constexpr std::size_t kPurposeCount = static_cast<std::size_t>(Purpose::k
 
 const char* purpose_name(Purpose purpose);
 
+/// What became of a read's completions on their way.
+enum class CompletionFate : std::uint8_t {
+  kIntact,
+  kPoisoned,  ///< arrived marked as damaged (EP)
+  kLost       ///< will not arrive: the requester's completion time-out runs
+};
+
 /// What PCIe needs beyond address, command, data and length. Ignorable (TLM-2.0 base protocol).
 struct PcieExtension : public tlm::tlm_extension<PcieExtension> {
   Purpose purpose = Purpose::kPayload;
   bool relaxed_ordering = false;
+  bool id_based_ordering = false;
+  CompletionFate fate = CompletionFate::kIntact;
+  std::uint16_t requester = 0;  ///< requester ID: the function that asks
   std::uint32_t tags = 0;   ///< read tags the request holds
   std::uint64_t token = 0;  ///< requester's own
 

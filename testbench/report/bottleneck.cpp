@@ -229,6 +229,15 @@ std::string wait_clause(const Result& result, stats::StallCause cause) {
   }
 }
 
+/// Read tags are used up because the requests that hold them wait for credits on the same link.
+bool credits_hold_tags(const Result& result, const UnitResult& waiting) {
+  const std::string host = waiting.name.substr(0, waiting.name.find('.'));
+  const auto credit = static_cast<std::size_t>(stats::StallCause::kNoCredit);
+  return std::any_of(result.units.begin(), result.units.end(), [&](const UnitResult& unit) {
+    return unit.name.rfind(host + ".pcie.", 0) == 0 && unit.stalled[credit] >= kStalledMost;
+  });
+}
+
 /// The longest wait for something that is itself not busy, if it lasts most of the time.
 std::optional<Bottleneck> longest_wait(const Result& result, const std::vector<Resource>& ranked) {
   const UnitResult* longest = nullptr;
@@ -239,6 +248,7 @@ std::optional<Bottleneck> longest_wait(const Result& result, const std::vector<R
       const auto cause = static_cast<stats::StallCause>(i);
       if (unit.stalled[i] < share || wait_clause(result, cause).empty()) continue;
       if (longest != nullptr && unit.stalled[i] <= share) continue;
+      if (cause == stats::StallCause::kNoTag && credits_hold_tags(result, unit)) continue;
       longest = &unit;
       longest_cause = cause;
       share = unit.stalled[i];

@@ -105,6 +105,7 @@ Json direction_json(const PcieDirectionResult& direction) {
         tlp_json(direction.by_purpose[i]);
   }
   object["by_purpose"] = std::move(purposes);
+  object["replays"] = direction.replays;
   return object;
 }
 

@@ -95,6 +95,7 @@ struct TlpResult {
 struct PcieDirectionResult {
   TlpResult total;
   std::array<TlpResult, tlm_ext::kPurposeCount> by_purpose{};
+  std::uint64_t replays = 0;  ///< TLPs sent again after a bit error
 };
 
 struct PcieResult {

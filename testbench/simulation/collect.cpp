@@ -132,6 +132,7 @@ void collect_pcie(const std::string& node, const pcie::Link& link, Result& resul
       return TlpResult{c.tlps, c.payload_bytes, c.wire_bytes};
     };
     out.total = convert(link.total(which));
+    out.replays = link.replays(which);
     for (std::size_t p = 0; p < tlm_ext::kPurposeCount; ++p) {
       out.by_purpose[p] = convert(link.counter(which, static_cast<tlm_ext::Purpose>(p)));
     }

@@ -56,9 +56,10 @@ Node::Node(const sc_core::sc_module_name& name, const config::Config& config, st
            protocol::FramePool& frames)
     : sc_module(name),
       host("host", config),
-      pcie("pcie", config.pcie),
+      pcie("pcie", config.pcie, config.sim.seed),
       nic("nic", config, identity_of(index), tables_of(host.context_memory),
           link::nic_port_config(config, identity_of(index).mac), frames) {
+  host.root_complex.order_writes(config.pcie);
   nic.dma.socket.bind(pcie.device_target);
   pcie.device_initiator.bind(nic.doorbell.bar);
   pcie.host_initiator.bind(host.root_complex.dma_socket);

@@ -91,23 +91,21 @@ class FakeClient : public pcie::DmaClient {
   std::vector<pcie::DmaFault> faults;
 };
 
-/// Memory - root complex - link - DMA engine, elaborated and at time zero.
-struct PcieRig {
-  explicit PcieRig(const PcieRigConfig& c = PcieRigConfig(), std::size_t memory_bytes = 1 << 20)
+/// Memory - root complex - link - DMA engine, not elaborated: a test may compare several.
+struct PcieParts {
+  explicit PcieParts(const PcieRigConfig& c, std::size_t memory_bytes = 1 << 20,
+                     const std::string& suffix = "")
       : memory(memory_bytes),
-        root("root", c.memory, c.iommu, memory),
-        link("link", c.pcie),
-        dma("dma", c.pcie, c.dma_latency, c.dma_interval),
-        bar("bar") {
+        root(("root" + suffix).c_str(), c.memory, c.iommu, memory),
+        link(("link" + suffix).c_str(), c.pcie),
+        dma(("dma" + suffix).c_str(), c.pcie, c.dma_latency, c.dma_interval),
+        bar(("bar" + suffix).c_str()) {
+    root.order_writes(c.pcie);
     dma.socket.bind(link.device_target);
     link.device_initiator.bind(bar.socket);
     link.host_initiator.bind(root.dma_socket);
     root.mmio_socket.bind(link.host_target);
-    sc_core::sc_start(sc_core::SC_ZERO_TIME);
   }
-
-  /// Until nothing is left to do.
-  void run() { sc_core::sc_start(); }
 
   FakeMemory memory;
   host::RootComplex root;
@@ -115,6 +113,17 @@ struct PcieRig {
   pcie::DmaEngine dma;
   FakeBar bar;
   FakeClient client;
+};
+
+/// One such host, elaborated and at time zero.
+struct PcieRig : public PcieParts {
+  explicit PcieRig(const PcieRigConfig& c = PcieRigConfig(), std::size_t memory_bytes = 1 << 20)
+      : PcieParts(c, memory_bytes) {
+    sc_core::sc_start(sc_core::SC_ZERO_TIME);
+  }
+
+  /// Until nothing is left to do.
+  static void run() { sc_core::sc_start(); }
 };
 
 }  // namespace rnic::testbench

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "tests/support/dma_loop.h"
 #include "tests/support/pcie_rig.h"
 
 namespace rnic::testbench {
@@ -232,54 +233,11 @@ TEST(DmaEngine, NoTagsIsAConfigurationError) {
   EXPECT_THROW(pcie::DmaEngine("dma", config, kTimeZero, kTimeZero), ConfigError);
 }
 
-/// Keeps `depth` transfers in flight until `total` are done. A transfer is a read, a write or both.
-class ClosedLoop : public pcie::DmaClient {
- public:
-  ClosedLoop(pcie::DmaIf& dma, std::uint32_t bytes, bool read, bool write)
-      : dma_(dma), bytes_(bytes), read_(read), write_(write) {}
-
-  void start(std::uint32_t depth, std::uint32_t total) {
-    left_ = total;
-    parts_.resize(depth);
-    for (std::uint32_t i = 0; i < depth; ++i) issue(i);
-  }
-
-  void dma_done(std::uint64_t slot) override {
-    if (--parts_[slot] > 0) return;
-    finished_.push_back(sim_now());
-    if (left_ > 0) issue(slot);
-  }
-
-  /// Payload bandwidth of one direction over the middle of the run, Gb/s.
-  double gbps() const {
-    const std::size_t from = finished_.size() / 4;
-    const std::size_t to = finished_.size() * 3 / 4;
-    const Time span = finished_[to] - finished_[from];
-    return static_cast<double>((to - from) * bytes_) * 8 / to_ns(span);
-  }
-
- private:
-  void issue(std::uint64_t slot) {
-    --left_;
-    parts_[slot] = (read_ ? 1 : 0) + (write_ ? 1 : 0);
-    if (read_) dma_.dma_read(sim_now(), 0, bytes_, nullptr, kPayload, this, slot);
-    if (write_) dma_.dma_write(sim_now(), 0, bytes_, nullptr, kPayload, this, slot);
-  }
-
-  pcie::DmaIf& dma_;
-  std::uint32_t bytes_;
-  bool read_;
-  bool write_;
-  std::uint32_t left_ = 0;
-  std::vector<int> parts_;
-  std::vector<Time> finished_;
-};
-
 TEST(DmaEngine, FewTagsBoundReadBandwidth) {
   PcieRigConfig config;
   config.pcie.read_tags = 4;
   PcieRig rig(config);
-  ClosedLoop loop(rig.dma, 4096, true, false);
+  DmaLoop loop(rig.dma, reads_of(4096));
   loop.start(16, 2000);
   rig.run();
   // A 512 B request: 3 + 100 + 150 + 552 B (69) + 100 = 422 ns; 4 x 512 B in that time = 38.8 Gb/s,
@@ -297,7 +255,7 @@ TEST_P(DmaEngineTags, TagsOrLinkBound) {
   PcieRigConfig config;
   config.pcie.read_tags = GetParam();
   PcieRig rig(config);
-  ClosedLoop loop(rig.dma, 4096, true, false);
+  DmaLoop loop(rig.dma, reads_of(4096));
   loop.start(16, 2000);
   rig.run();
   const double expected = std::min(GetParam() * 512 * 8 / 422.0, 64 * 512.0 / 552);
@@ -311,7 +269,7 @@ TEST(DmaEngine, FewTagsBoundSmallReadsToo) {
   PcieRigConfig config;
   config.pcie.read_tags = 8;
   PcieRig rig(config);
-  ClosedLoop loop(rig.dma, 64, true, false);
+  DmaLoop loop(rig.dma, reads_of(64));
   loop.start(32, 4000);
   rig.run();
   // 3 + 100 + 150 + 10.5 + 100 = 363.5 ns for each of eight 64 B reads.
@@ -321,7 +279,7 @@ TEST(DmaEngine, FewTagsBoundSmallReadsToo) {
 
 TEST(DmaEngine, WithTagsEnoughTheLinkBoundsReads) {
   PcieRig rig;
-  ClosedLoop loop(rig.dma, 4096, true, false);
+  DmaLoop loop(rig.dma, reads_of(4096));
   const std::uint64_t start = ModelEvents::count();
   loop.start(64, 4000);
   rig.run();
@@ -333,7 +291,7 @@ TEST(DmaEngine, WithTagsEnoughTheLinkBoundsReads) {
 
 TEST(DmaEngine, TheLinkBoundsWrites) {
   PcieRig rig;
-  ClosedLoop loop(rig.dma, 4096, false, true);
+  DmaLoop loop(rig.dma, writes_of(4096));
   loop.start(64, 4000);
   rig.run();
   const double expected = 64 * 256.0 / 280;
@@ -342,7 +300,7 @@ TEST(DmaEngine, TheLinkBoundsWrites) {
 
 TEST(DmaEngine, ReadsAndWritesShareTheUpstreamWire) {
   PcieRig rig;
-  ClosedLoop loop(rig.dma, 512, true, true);
+  DmaLoop loop(rig.dma, both_of(512));
   loop.start(64, 4000);
   rig.run();
   // Up: 512 + 2 x 24 B of the write and 24 B of the read; down: 552 B.

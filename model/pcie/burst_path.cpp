@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pcie/burst_path.h"
+
+namespace rnic::pcie {
+
+using protocol::TlpClass;
+using protocol::TlpCount;
+
+tlm::tlm_sync_enum BurstPath::request(Direction direction, tlm::tlm_generic_payload& payload,
+                                      Time at, Time& left) {
+  const TlpClass kind = request_class(payload);
+  const TlpCount tlps = request_tlps(ends_.rules(), payload);
+  Lane& lane = ends_.lane(direction);
+  const Reservation slot = lane.flow_controlled() ? lane.send(at, tlps, purpose_of(payload),
+                                                              attributes_of(payload, kind))
+                                                  : lane.occupy(at, tlps, purpose_of(payload));
+  Time sent = slot.end;
+  if (kind == TlpClass::kRead && tlps.tlps > 1) {
+    // The first of several read requests starts the stream of completions; later ones travel while
+    // the answer to the first is under way.
+    const BitRate& rate = lane.server.rate();
+    sent -= rate.time_for(tlps.wire_bytes) - rate.time_for(tlps.wire_bytes / tlps.tlps);
+  }
+  left = slot.end;
+  Time freed{0};
+  const tlm::tlm_sync_enum answer =
+      ends_.deliver_request(direction, payload, sent + ends_.one_way(), freed);
+  const FlowClass which = flow_class(kind);
+  if (lane.finite(which)) {
+    lane.drained(freed, which, credit_units(tlps.tlps, tlps.payload_bytes));
+  }
+  return answer;
+}
+
+tlm::tlm_sync_enum BurstPath::respond(Direction direction, tlm::tlm_generic_payload& payload,
+                                      Time at) {
+  // A posted write is answered without a packet.
+  const Time arrival =
+      payload.is_read() ? send_completions(direction, payload, at) + ends_.one_way() : at;
+  return ends_.deliver_response(direction, payload, arrival);
+}
+
+Time BurstPath::send_completions(Direction direction, const tlm::tlm_generic_payload& payload,
+                                 Time at) {
+  const TlpCount tlps = completion_tlps(ends_.rules(), payload);
+  const tlm_ext::Purpose purpose = purpose_of(payload);
+  Lane& lane = ends_.lane(direction);
+  if (!lane.flow_controlled()) return lane.occupy(at, tlps, purpose).end;
+  const protocol::TlpAttributes attributes = attributes_of(payload, TlpClass::kCompletion);
+  if (!lane.finite(FlowClass::kCompletion)) {
+    return lane.send(at, tlps, purpose, attributes).end;
+  }
+  // Credits count packets: each goes for itself, and is taken out of the buffer as it arrives.
+  Time left = at;
+  protocol::for_each_completion(
+      ends_.rules(), payload.get_address(), tlps.payload_bytes, [&](std::uint32_t bytes) {
+        const std::uint32_t overhead = ends_.rules().completion_overhead;
+        left = lane.send(at, {1, bytes, bytes + overhead}, purpose, attributes).end;
+        lane.drained(left + ends_.one_way(), FlowClass::kCompletion, credit_units(1, bytes));
+      });
+  return left;
+}
+
+}  // namespace rnic::pcie

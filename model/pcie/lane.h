@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/rate_server.h"
+#include "base/time.h"
+#include "config/pcie_config.h"
+#include "pcie/bit_errors.h"
+#include "pcie/transmit_queues.h"
+#include "protocol/tlp.h"
+#include "stats/unit_stats.h"
+#include "tlm/pcie_extension.h"
+
+namespace rnic::pcie {
+
+/// What crossed a link in one direction.
+struct TlpCounter {
+  std::uint64_t tlps = 0;
+  std::uint64_t payload_bytes = 0;
+  std::uint64_t wire_bytes = 0;  ///< headers, framing and CRC included
+
+  void add(std::uint64_t packets, std::uint64_t payload, std::uint64_t wire) {
+    tlps += packets;
+    payload_bytes += payload;
+    wire_bytes += wire;
+  }
+};
+
+/// One direction of a link: the wire, the receiver's credits, bit errors, and what is counted.
+class Lane {
+ public:
+  /// `credits`: what the receiver advertises.
+  Lane(const std::string& name, const config::PcieConfig& config,
+       const config::PcieCredits& credits, std::uint64_t seed);
+
+  /// Occupies the wire with packets, not before `earliest`. A damaged one costs a round trip, in
+  /// which the receiver discards what follows, and is sent again.
+  Reservation occupy(Time earliest, const protocol::TlpCount& tlps, tlm_ext::Purpose purpose);
+
+  /// As occupy(), and departure waits for credits as the ordering rules allow: packets without
+  /// credit keep their capacity of the wire but leave later, posted requests past non-posted ones.
+  /// Arithmetic, for packets that are handed over in order.
+  Reservation send(Time earliest, const protocol::TlpCount& tlps, tlm_ext::Purpose purpose,
+                   const protocol::TlpAttributes& attributes);
+
+  /// The receiver has freed its buffer at `freed`, an instant at the far end.
+  void drained(Time freed, FlowClass which, CreditUnits units);
+  /// Is any class of packets bounded by credits?
+  bool flow_controlled() const { return flow_controlled_; }
+  bool finite(FlowClass which) const { return credits[static_cast<std::size_t>(which)].finite(); }
+
+  void reset_statistics(Time now);
+
+  RateServer server;
+  stats::UnitStats unit;
+  std::array<TlpCounter, tlm_ext::kPurposeCount> by_purpose{};
+  CreditPools credits;
+  std::uint64_t replays = 0;  ///< packets sent again after a bit error
+
+ private:
+  Time replay(std::uint32_t errors, const protocol::TlpCount& tlps);
+
+  Time one_way_;
+  Time update_latency_;
+  Time update_interval_;
+  BitErrors errors_;
+  bool flow_controlled_;
+  std::array<Time, kFlowClasses> departed_{};  ///< when the last packet of each class has left
+  Time stalled_until_{0};                      ///< stalls have been counted up to here
+};
+
+}  // namespace rnic::pcie

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pcie/link_path.h"
+
+#include <algorithm>
+
+namespace rnic::pcie {
+
+protocol::TlpRules rules_of(const config::PcieConfig& config) {
+  protocol::TlpRules rules = protocol::tlp_rules(config.gen, config.mps, config.mrrs, config.rcb);
+  rules.completion_size = std::min(config.completion_size, config.mps);
+  rules.short_headers = config.short_headers;
+  if (config.ecrc) {
+    rules.request_overhead += protocol::kEcrcBytes;
+    rules.completion_overhead += protocol::kEcrcBytes;
+  }
+  return rules;
+}
+
+protocol::TlpAttributes attributes_of(const tlm::tlm_generic_payload& payload,
+                                      protocol::TlpClass kind) {
+  protocol::TlpAttributes attributes;
+  attributes.kind = kind;
+  if (const auto* extension = payload.get_extension<tlm_ext::PcieExtension>()) {
+    attributes.relaxed_ordering = extension->relaxed_ordering;
+    attributes.id_based_ordering = extension->id_based_ordering;
+    attributes.requester = extension->requester;
+  }
+  attributes.transaction = reinterpret_cast<std::uintptr_t>(&payload);
+  return attributes;
+}
+
+}  // namespace rnic::pcie
