@@ -32,8 +32,9 @@ struct CpuConfig {
   Time inline_cost_per_64b;
   Time doorbell_cost;  ///< doorbell record, barrier and 8 B MMIO store, as seen by the core
   Time blueflame_cost_per_64b;
-  Time poll_cost;  ///< one poll of a CQ or of a memory location
-  Time cqe_cost;   ///< digest one CQE
+  std::uint32_t doorbell_registers;  ///< shared by all QPs of a host; 0: each has its own
+  Time poll_cost;                    ///< one poll of a CQ or of a memory location
+  Time cqe_cost;                     ///< digest one CQE
 };
 
 }  // namespace rnic::config

@@ -89,5 +89,6 @@ void add_network_parameters(ParameterTable& table);    ///< fabric, link, switch
 void add_transport_parameters(ParameterTable& table);  ///< transport, tcp
 void add_host_parameters(ParameterTable& table);       ///< memory, iommu, cpu, pcie
 void add_nic_parameters(ParameterTable& table);        ///< nic
+void add_cache_parameters(ParameterTable& table);      ///< the caches among them
 
 }  // namespace rnic::config

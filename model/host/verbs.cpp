@@ -25,7 +25,8 @@ Context::Context(const sc_core::sc_module_name& name, const config::Config& conf
       memory_(memory),
       space_(space),
       registrar_(context_memory, config.memory),
-      store_buffer_("store_buffer", mmio) {
+      store_buffer_("store_buffer", mmio),
+      doorbell_registers_(config.cpu.doorbell_registers) {
   mailbox_address_ = allocate_ring(sizeof(protocol::CommandMailbox));
   memory_.watch(mailbox_address_ + protocol::kCommandStatusOffset, 1, &mailbox_written_);
 }

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/rate_server.h"
 #include "config/host_config.h"
 #include "config/nic_config.h"
 #include "host/address_space.h"
@@ -121,6 +122,8 @@ class Context : public sc_core::sc_module, public stats::Instruments {
   Status fill_wqe(const SendWr& wr, const QueuePair& qp);
   void write_ring(std::uint64_t base, std::uint32_t ring_bytes, std::uint32_t offset,
                   const std::uint8_t* bytes, std::uint32_t count);
+  /// Spends `cost` storing to the queue pair's doorbell register, once that is free.
+  void use_register(Core& core, const QueuePair& qp, Time cost);
   void ring_doorbell(Core& core, QueuePair& qp, std::uint32_t posted, std::uint32_t last_blocks);
   bool peek_cqe(const CompletionQueue& cq, protocol::Cqe& cqe) const;
   void to_wc(const protocol::Cqe& cqe, Wc& wc);
@@ -134,6 +137,7 @@ class Context : public sc_core::sc_module, public stats::Instruments {
   AddressSpace& space_;
   MemoryRegistrar registrar_;
   StoreBuffer store_buffer_;
+  std::vector<Server> doorbell_registers_;  ///< empty: each queue pair has its own
   std::uint32_t next_pd_ = 1;
   std::uint32_t next_cqn_ = 1;
   std::vector<std::unique_ptr<CompletionQueue>> cqs_;

@@ -13,6 +13,7 @@ CqUnit::CqUnit(const sc_core::sc_module_name& name) : sc_module(name) {
 void CqUnit::create(std::uint32_t cqn, std::uint64_t ring_address, std::uint32_t log_entries) {
   if (cqn >= queues_.size()) queues_.resize(std::size_t{cqn} + 1);
   queues_[cqn] = Queue{ring_address, log_entries, 0};
+  if (contexts_ != nullptr) contexts_->created(cqn, sim_now());
 }
 
 void CqUnit::post(std::uint32_t cqn, const protocol::Cqe& cqe, stats::MessageTrace* trace, Time t) {
@@ -27,9 +28,17 @@ void CqUnit::post(std::uint32_t cqn, const protocol::Cqe& cqe, stats::MessageTra
   const std::uint32_t slot = queue.producer & ((1U << queue.log_entries) - 1);
   ++queue.producer;
   ++written_;
-  dma->dma_write(t, queue.ring_address + std::uint64_t{slot} * protocol::kCqeBytes,
-                 protocol::kCqeBytes, write->bytes.data(), tlm_ext::Purpose::kCqe, this,
-                 reinterpret_cast<std::uint64_t>(write));
+  write->unit = this;
+  write->cqn = cqn;
+  write->address = queue.ring_address + std::uint64_t{slot} * protocol::kCqeBytes;
+  go_on(*write, t, false);
+}
+
+void CqUnit::go_on(Write& write, Time t, bool again) {
+  // CQEs of a queue stay in order: those behind a miss wait in the same list.
+  if (contexts_ != nullptr && !contexts_->acquire(write.cqn, t, &write, again)) return;
+  dma->dma_write(t, write.address, protocol::kCqeBytes, write.bytes.data(), tlm_ext::Purpose::kCqe,
+                 this, reinterpret_cast<std::uint64_t>(&write));
 }
 
 void CqUnit::dma_done(std::uint64_t token) {

@@ -29,6 +29,7 @@ class PayloadGather : public sc_core::sc_module,
                 protocol::FramePool& frames, Pool<TxJob>& jobs, bool move_bytes);
 
   void gather(TxJob* job, Time t) override;
+  void close_granule(QpContext& qp, Time t) override;
   void translated(Translation& request, Time t) override;
   void dma_done(std::uint64_t token) override;
   void dma_failed(const pcie::DmaFault& fault) override;
@@ -41,6 +42,7 @@ class PayloadGather : public sc_core::sc_module,
   void complete(TxJob* job, Time t);
   /// The packet will not be sent: its message, or the message it answers, fails.
   void fail(TxJob* job, transport::Refusal why, Time t);
+  static bool granule_incomplete(TxJob& head);
   void release_in_order(QpContext& qp, Time t);
 
   transport::Transport& transport_;

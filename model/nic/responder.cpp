@@ -171,6 +171,7 @@ void Responder::check_remote(RxJob* job, Time t) {
   request.length = plan.action == Action::kReadRequest ? 0 : atomic ? kAtomicBytes : plan.length;
   request.check_address = plan.address;
   request.check_length = plan.first ? message_length : plan.length;
+  request.responder = true;
   request.client = this;
   request.owner = job;
   job->piece_count = 1;
@@ -190,6 +191,7 @@ void Responder::next_piece(RxJob* job, Time t) {
   request.needed_access = protocol::kAccessLocalWrite;
   request.check_address = request.address = piece.address;
   request.check_length = request.length = piece.length;
+  request.responder = job->plan.action != Action::kReadResponse;
   request.client = this;
   request.owner = job;
   translation->translate(request, t);

@@ -13,7 +13,9 @@ RqUnit::RqUnit(const sc_core::sc_module_name& name, const config::NicConfig& con
 }
 
 RecvQueueIf::Answer RqUnit::acquire(QpContext& qp, Time& t, Waiter* waiter, bool again) {
-  if (!qp.rq.empty()) return Answer::kReady;
+  if (!qp.rq.empty()) {
+    return front_here(qp, t, waiter, again) ? Answer::kReady : Answer::kWait;
+  }
   if (qp.rq_address == 0) return Answer::kEmpty;
   if (again && qp.rq_record_fresh && !known_posted(qp)) {
     qp.rq_record_fresh = false;
@@ -27,7 +29,19 @@ RecvQueueIf::Answer RqUnit::acquire(QpContext& qp, Time& t, Waiter* waiter, bool
   return Answer::kWait;
 }
 
+WqeCache::Place RqUnit::place_of(const QpContext& qp, std::uint16_t counter) {
+  const std::uint32_t stride = qp.rq_max_sge * protocol::kWqeSegmentBytes;
+  const std::uint32_t position = counter & ((1U << qp.rq_log_entries) - 1);
+  return {(std::uint64_t{qp.qpn} << 16) | counter, qp.rq_address + std::uint64_t{position} * stride,
+          stride};
+}
+
+bool RqUnit::front_here(const QpContext& qp, Time t, Waiter* waiter, bool again) {
+  return cache_ == nullptr || cache_->acquire(place_of(qp, qp.rq_consumed), t, waiter, again);
+}
+
 void RqUnit::consume(QpContext& qp, Time t) {
+  if (cache_ != nullptr) cache_->release(place_of(qp, qp.rq_consumed));
   qp.rq.pop_front();
   ++qp.rq_consumed;
   if (qp.rq.size() * 2 <= prefetch_) prefetch(qp, t);
@@ -91,6 +105,9 @@ void RqUnit::dma_done(std::uint64_t token) {
     for (std::uint32_t i = 0; i < fetch->count; ++i) {
       protocol::decode_recv_wqe(fetch->bytes.data() + std::size_t{i} * stride, qp.rq_max_sge,
                                 qp.rq.push_slot());
+      if (cache_ != nullptr) {
+        cache_->hold(place_of(qp, static_cast<std::uint16_t>(qp.rq_fetched + i)));
+      }
     }
     qp.rq_fetched = static_cast<std::uint16_t>(qp.rq_fetched + fetch->count);
     qp.rq_record_fresh = false;

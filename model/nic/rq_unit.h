@@ -8,6 +8,7 @@
 #include "base/pool.h"
 #include "config/nic_config.h"
 #include "nic/interfaces.h"
+#include "nic/wqe_cache.h"
 #include "pcie/dma.h"
 #include "protocol/doorbell.h"
 #include "stats/unit_stats.h"
@@ -30,6 +31,9 @@ class RqUnit : public sc_core::sc_module, public RecvQueueIf, public pcie::DmaCl
   void flush(QpContext& qp, Time t) override;
   void dma_done(std::uint64_t token) override;
 
+  /// Where fetched RECV WQEs of all queues are kept; null: there is room for all.
+  void set_wqe_cache(WqeCache* cache) { cache_ = cache; }
+
  private:
   struct Fetch {
     QpContext* qp = nullptr;
@@ -44,7 +48,12 @@ class RqUnit : public sc_core::sc_module, public RecvQueueIf, public pcie::DmaCl
   void read_record(QpContext& qp, Time t);
   void read_wqes(QpContext& qp, Time t);
 
+  static WqeCache::Place place_of(const QpContext& qp, std::uint16_t counter);
+  /// Whether the front RECV is on chip; if not, it is fetched again and `waiter` resumed.
+  bool front_here(const QpContext& qp, Time t, Waiter* waiter, bool again);
+
   std::uint32_t prefetch_;
+  WqeCache* cache_ = nullptr;
   Pool<Fetch> fetches_;
 };
 

@@ -6,6 +6,7 @@
 #include "base/pool.h"
 #include "nic/interfaces.h"
 #include "nic/stage.h"
+#include "nic/wqe_cache.h"
 
 namespace rnic::nic {
 
@@ -41,8 +42,11 @@ class RxPipeline : public sc_core::sc_module, public RxPipelineIf {
   void executed(RxJob* job, Time t) override;
   void retire(RxJob* job) override;
 
-  /// Goes on with a job whose context has arrived.
-  void context_ready(RxJob* job, Time now);
+  /// Goes on with a job whose context or WQE has arrived.
+  void resume(RxJob* job, Time now);
+
+  /// Where WQEs that wait for their answer are cached; null: all are on chip.
+  void set_wqe_cache(WqeCache* cache) { wqe_cache_ = cache; }
 
   const RxDrops& drops() const { return drops_; }
   stats::UnitStats& stats() { return stage_.stats(); }
@@ -50,6 +54,9 @@ class RxPipeline : public sc_core::sc_module, public RxPipelineIf {
  private:
   void drop(protocol::Frame* frame, std::uint64_t& counter, Time t);
   void process(RxJob* job, Time t, bool again);
+  ContextRole role_of(const RxJob& job) const;
+  /// Whether the WQE that the frame answers is on chip; if not, the job is resumed when it is.
+  bool wqe_here(RxJob* job, Time t, bool again);
   void run_queue(QpContext& qp, Time t);
 
   transport::Transport& transport_;
@@ -57,6 +64,8 @@ class RxPipeline : public sc_core::sc_module, public RxPipelineIf {
   const QpTable& queue_pairs_;
   protocol::FramePool& frames_;
   Pool<RxJob> jobs_;
+  bool by_role_;  ///< what a context access is for matters
+  WqeCache* wqe_cache_ = nullptr;
   Clock clock_;
   PipelineStage stage_;
   std::unique_ptr<PipelineStage> engine_;

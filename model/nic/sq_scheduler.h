@@ -2,11 +2,13 @@
 #pragma once
 
 #include <systemc>
+#include <vector>
 
 #include "base/event_queue.h"
 #include "base/pool.h"
 #include "nic/interfaces.h"
 #include "nic/stage.h"
+#include "nic/wqe_cache.h"
 
 namespace rnic::nic {
 
@@ -28,6 +30,8 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
   void activate(QpContext& qp, Time t) override;
   void slot_freed(Time t) override;
 
+  /// Where READs and atomics are held until their answer; null: no limit.
+  void set_wqe_cache(WqeCache* cache) { wqe_cache_ = cache; }
   stats::UnitStats& stats() { return stage_.stats(); }
   std::uint32_t slots_in_use() const { return slots_ - slots_free_; }
 
@@ -53,12 +57,24 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
   void wake(int&);
   void response_due(QpContext*& qp);
   bool postpone_response(QpContext& qp);
+  bool postpone_request(QpContext& qp);
+  void request_due_later(QpContext*& qp);
+  ContextRole role_of(QpContext& qp, bool response) const;
+  void note_granule(QpContext& qp, TxJob& job);
+  void close_granule(QpContext& qp, Time t);
+  void hold_wqe(QpContext& qp, const transport::TxPlan& plan);
 
   transport::Transport& transport_;
   protocol::FramePool& frames_;
   Pool<TxJob>& jobs_;
   Pool<ContextWait> waits_;
   PipelineStage stage_;
+  bool by_role_;  ///< whether it matters if a context is needed for a READ
+  BitRate request_rate_;
+  BitRate read_rate_;
+  std::uint64_t granule_;
+  std::vector<QpContext*> open_granules_;
+  WqeCache* wqe_cache_ = nullptr;
   std::uint32_t slots_;
   std::uint32_t slots_free_;
   Time look_ahead_;  ///< picks made early at most, so that a late rival waits no longer
@@ -70,6 +86,7 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
   Time full_since_ = kTimeNever;
   EventQueue<SqScheduler, int> wake_;
   EventQueue<SqScheduler, QpContext*> later_;  ///< responses that may not be sent yet
+  EventQueue<SqScheduler, QpContext*> paced_;  ///< requests whose engine is busy
 };
 
 }  // namespace rnic::nic
