@@ -55,6 +55,15 @@ class SetAssocCache {
     return nullptr;
   }
 
+  /// Whether `key` is here; changes nothing.
+  bool contains(std::uint64_t key) const {
+    const Line* base = &lines_[set_of(key) * ways_];
+    for (std::uint32_t way = 0; way < ways_; ++way) {
+      if (base[way].valid && base[way].key == key) return true;
+    }
+    return false;
+  }
+
   /// Makes room for `key` and returns its line's value; what was there before comes back in
   /// `evicted` (for write-back).
   Value& insert(std::uint64_t key, std::optional<Line>* evicted = nullptr) {

@@ -36,6 +36,7 @@ struct CpuConfig {
   Time inline_cost_per_64b;
   Time doorbell_cost;  ///< doorbell record, barrier and 8 B MMIO store, as seen by the core
   Time blueflame_cost_per_64b;
+  std::uint32_t doorbell_registers;  ///< shared by all QPs of a host; 0: each has its own
   Time poll_cost;          ///< one poll of a CQ or of a memory location
   Time cqe_cost;           ///< digest one CQE
   Time syscall_cost;       ///< enter and leave the kernel

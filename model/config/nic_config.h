@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "base/bit_rate.h"
 #include "base/time.h"
 
 namespace rnic::config {
@@ -12,10 +13,24 @@ enum class SqPolicy { kRoundRobin, kWeighted, kStrict };
 enum class KeyPolicy { kShared, kDistinct };
 enum class Replacement { kLru, kRandom, kTreePlru };
 
+/// Order in which translations are answered.
+enum class TranslationOrder {
+  kStrict,  ///< as they were asked: a hit waits behind a miss
+  kQp,      ///< in order within each half of a QP, out of order between QPs
+  kFree     ///< as soon as each is known
+};
+/// What a QP's context takes in the context cache.
+enum class QpcLayout { kUnified, kByRole };
+
 struct CacheConfig {
-  std::uint32_t entries;
+  std::uint32_t entries;  ///< 0: unlimited, where the parameter allows it
   std::uint32_t ways;
   Replacement replacement;
+  std::uint32_t misses = 0;  ///< fetches of this cache under way at a time; 0: no limit of its own
+  bool split = false;        ///< half for the requester, half for the responder
+  std::uint32_t prefetch = 0;    ///< lines fetched ahead with one that is missing
+  std::uint32_t l0_entries = 0;  ///< of a first level in front; 0: none
+  std::uint32_t l0_ways = 0;
 };
 
 /// What becomes of a UC or UD message longer than its RECV: nothing happens, or the RECV completes
@@ -32,18 +47,33 @@ struct NicConfig {
   double clock_hz;
   CacheConfig qpc_cache;
   CacheConfig mpt_cache;
-  CacheConfig mtt_cache;       ///< an entry is one 64 B line of eight MTTs
+  CacheConfig mtt_cache;     ///< an entry is one line of `mtt_line` MTTs
+  std::uint32_t mtt_line;    ///< page translations in a line: 1 to 8
+  std::uint64_t mtt_reach;   ///< MTT entries of a region that are found without a directory
+  std::uint32_t mtt_fanout;  ///< by which each level of directories extends the reach
+  QpcLayout qpc_layout;
+  std::uint32_t qpc_read_entries;  ///< further entries of a QP, in each half, for READs and atomics
+  bool qpc_write_back;
+  bool qpc_prefetch;           ///< a doorbell fetches the context
+  CacheConfig wqe_cache;       ///< WQEs of READs and atomics that wait for their answer
+  CacheConfig rq_wqe_cache;    ///< fetched RECV WQEs of all receive queues
+  CacheConfig cqc_cache;       ///< completion queue contexts
   std::uint32_t wqe_prefetch;  ///< WQEs fetched by one DMA read at most
-  std::uint32_t wqe_cache;     ///< fetched WQEs buffered for each QP
+  std::uint32_t wqe_buffer;    ///< fetched WQEs buffered for each QP
   SqPolicy sq_scheduler;
   bool blueflame;
+  std::uint32_t blueflame_blocks;  ///< largest WQE written by MMIO, 64 B blocks
   std::uint32_t max_inline;
   std::uint32_t max_sge;
   StageConfig doorbell;
   StageConfig scheduler;
+  std::uint32_t scheduler_look_ahead;  ///< picks made ahead of the scheduler's own pace at most
   StageConfig qpc_lookup;
   StageConfig wqe_decode;
   StageConfig translation;
+  TranslationOrder translation_order;
+  std::uint32_t translation_page_interval;  ///< cycles for each further page of a request
+  std::uint32_t translation_l1_latency;     ///< cycles by which a second-level hit is later
   StageConfig dma;
   StageConfig packetizer;
   StageConfig rx_parse;
@@ -53,8 +83,12 @@ struct NicConfig {
   LongMessage long_message;
   std::uint32_t atomic_buckets;  ///< locks that atomic operations hash to
   std::uint32_t tx_slots;        ///< packets between scheduler and wire
+  std::uint64_t fetch_granule;   ///< bytes of a message fetched before any is sent; 0: a packet
+  BitRate qp_rate;               ///< payload that one send queue's engine moves at most
+  BitRate read_engine_rate;      ///< READ data that one QP's responder sends at most
   std::uint64_t rx_buffer;       ///< bytes, for each VL or priority
   std::uint32_t context_misses;  ///< concurrent context (QPC/MPT/MTT) fetches
+  std::uint32_t max_mr;          ///< device capability: keys in use at a time
   std::uint32_t max_rd_atomic;   ///< device capability
   KeyPolicy key_policy;
   Time interrupt_moderation;  ///< between two interrupts of a vector at least

@@ -90,5 +90,6 @@ void add_transport_parameters(ParameterTable& table);  ///< transport, tcp
 void add_host_parameters(ParameterTable& table);       ///< memory, iommu, cpu
 void add_pcie_parameters(ParameterTable& table);       ///< pcie
 void add_nic_parameters(ParameterTable& table);        ///< nic
+void add_cache_parameters(ParameterTable& table);      ///< the caches among them
 
 }  // namespace rnic::config

@@ -145,6 +145,9 @@ Value assign_list(const Parameter& parameter, std::string_view text, Config& con
 Value assign_word(const Parameter& parameter, Config& config) {
   if (parameter.kind == Kind::kReal) {
     target<double>(parameter, config) = parameter.word_value;
+  } else if (parameter.kind == Kind::kRate) {
+    target<BitRate>(parameter, config) =
+        parameter.word_value > 0 ? BitRate::gbps(parameter.word_value) : BitRate();
   } else {
     store_integer(parameter,
                   parameter.word_value >= kTwoTo64

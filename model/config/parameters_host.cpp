@@ -111,6 +111,12 @@ void add_cpu(ParameterTable& table) {
           "Kalia et al., Design guidelines for high performance RDMA systems, ATC 2016: at most "
           "175 M write-combined cache lines per second")
       .means("each 64 B of a WQE written by MMIO (BlueFlame), besides cpu.doorbell_cost");
+  table.count("cpu.doorbell_registers", RNIC_FIELD(cpu.doorbell_registers), "unlimited")
+      .range(1, 65536)
+      .or_word("unlimited", 0)
+      .assumed(
+          "mlx5 gives a context about a dozen and then shares them; tuned libraries avoid that")
+      .means("doorbell registers that the QPs of a host share, one core at a time on each");
   table.time("cpu.poll_cost", RNIC_FIELD(cpu.poll_cost), "25ns")
       .range(0.001, kMillisecond)
       .assumed("one pass of ibv_poll_cq or of a polling loop that finds nothing")

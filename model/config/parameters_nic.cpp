@@ -8,37 +8,6 @@ constexpr const char* kPipelined =
     "engineering estimate: the stages of a small WRITE add up to about 0.8 us one way, as "
     "published for 100 Gb/s adapters back to back";
 
-/// The three keys of a cache; `evidence` and `why` are set by the caller on what is returned.
-template <CacheConfig NicConfig::*Cache>
-void add_cache(ParameterTable& table, const std::string& key, const std::string& entries,
-               const std::string& entry, const std::string& why) {
-  table
-      .count(
-          key + ".entries", [](Config & c) -> auto& { return (c.nic.*Cache).entries; }, entries)
-      .range(1, 1 << 24)
-      .in("entries")
-      .assumed(why)
-      .means("capacity; an entry is " + entry);
-  table
-      .count(
-          key + ".ways", [](Config & c) -> auto& { return (c.nic.*Cache).ways; }, "8")
-      .range(1, 1 << 24)
-      .in("ways")
-      .assumed("usual associativity of on-chip memories of this size; must divide the entries")
-      .means("associativity; as many as entries: fully associative");
-  table
-      .choice<Replacement>(key + ".replacement",
-                           [](Config& c, int value) {
-                             (c.nic.*Cache).replacement = static_cast<Replacement>(value);
-                           },
-                           "lru",
-                           {{"lru", Replacement::kLru},
-                            {"random", Replacement::kRandom},
-                            {"tree_plru", Replacement::kTreePlru}})
-      .assumed("vendors do not tell; LRU is the reference of the literature")
-      .means("replacement within a set");
-}
-
 /// Latency and interval of a pipelined unit.
 template <StageConfig NicConfig::*Stage>
 void add_stage(ParameterTable& table, const std::string& key, const std::string& latency,
@@ -59,29 +28,13 @@ void add_stage(ParameterTable& table, const std::string& key, const std::string&
       .means(what + ": from one start to the next");
 }
 
-void add_caches(ParameterTable& table) {
-  add_cache<&NicConfig::qpc_cache>(
-      table, "nic.qpc_cache", "4096", "one QP context (256 B in host memory)",
-      "between some 250 (ConnectX-3) and 5,600 (ConnectX-5) contexts in published measurements");
-  add_cache<&NicConfig::mpt_cache>(
-      table, "nic.mpt_cache", "2048", "one memory region or window",
-      "above the 100 to 500 keys inferred for ConnectX-3 (LITE, SOSP 2017), as later chips have");
-  add_cache<&NicConfig::mtt_cache>(
-      table, "nic.mtt_cache", "4096", "one 64 B line of eight page translations",
-      "128 MiB of 4 KiB pages; ConnectX-3 covers 8 to 16 MiB (FaRM, NSDI 2014)");
-  table.count("nic.context_misses", RNIC_FIELD(nic.context_misses), "16")
-      .range(1, 4096)
-      .assumed("at least 12 inferred for Connect-IB from its gentle decline with many QPs")
-      .means("context fetches (QPC, MPT, MTT) under way at a time");
-}
-
 void add_work_queue(ParameterTable& table) {
   table.count("nic.wqe_prefetch", RNIC_FIELD(nic.wqe_prefetch), "8")
       .range(1, 256)
       .in("WQEs")
       .assumed("512 B, one read request of the usual Max_Read_Request_Size")
       .means("WQEs fetched by one DMA read at most");
-  table.count("nic.wqe_cache", RNIC_FIELD(nic.wqe_cache), "auto")
+  table.count("nic.wqe_buffer", RNIC_FIELD(nic.wqe_buffer), "auto")
       .range(1, 4096)
       .in("WQEs")
       .or_auto()
@@ -95,6 +48,11 @@ void add_work_queue(ParameterTable& table) {
   table.flag("nic.blueflame", RNIC_FIELD(nic.blueflame), "true")
       .datasheet("mlx5 (rdma-core, providers/mlx5/qp.c): a single WQE is written to the device")
       .means("whether a lone small WQE is written by MMIO instead of being fetched");
+  table.count("nic.blueflame_blocks", RNIC_FIELD(nic.blueflame_blocks), "4")
+      .range(1, 16)
+      .in("blocks")
+      .datasheet("mlx5: a BlueFlame register has 256 B")
+      .means("largest WQE that is written by MMIO, in blocks of 64 B; longer ones are fetched");
   table.bytes("nic.max_inline", RNIC_FIELD(nic.max_inline), "220")
       .range(0, 960)
       .measured("perftest's default on mlx5: WRITE latency steps up beyond 220 B")
@@ -103,6 +61,11 @@ void add_work_queue(ParameterTable& table) {
       .range(1, 30)
       .assumed("mlx5 advertises 30; 16 suits common applications")
       .means("scatter/gather entries of a work request at most");
+  table.count("nic.max_mr", RNIC_FIELD(nic.max_mr), "524286")
+      .range(1, (1 << 19) - 2)
+      .in("MRs")
+      .datasheet("mlx4's default profile: 2^19 MPT entries")
+      .means("memory regions at a time; registering more fails with ENOMEM");
   table.count("nic.max_rd_atomic", RNIC_FIELD(nic.max_rd_atomic), "16")
       .range(1, 255)
       .datasheet("what mlx5 devices advertise (ibv_devinfo -v)")
@@ -126,10 +89,33 @@ void add_work_queue(ParameterTable& table) {
 void add_stages(ParameterTable& table) {
   add_stage<&NicConfig::doorbell>(table, "nic.doorbell", "10", "2", "doorbell decode");
   add_stage<&NicConfig::scheduler>(table, "nic.scheduler", "10", "2", "send queue arbitration");
+  table.count("nic.scheduler_look_ahead", RNIC_FIELD(nic.scheduler_look_ahead), "4")
+      .range(0, 1024)
+      .in("picks")
+      .assumed("a short output queue of the arbiter")
+      .means(
+          "packets picked ahead of the scheduler's own pace at most; a late rival waits as long");
   add_stage<&NicConfig::qpc_lookup>(table, "nic.qpc_lookup", "5", "2", "QP context cache lookup");
   add_stage<&NicConfig::wqe_decode>(table, "nic.wqe_decode", "10", "2", "WQE decode");
   add_stage<&NicConfig::translation>(table, "nic.translation", "10", "2",
                                      "MPT and MTT cache lookup and access checks");
+  table
+      .choice<TranslationOrder>("nic.translation_order", RNIC_CHOICE(nic.translation_order), "qp",
+                                {{"strict", TranslationOrder::kStrict},
+                                 {"qp", TranslationOrder::kQp},
+                                 {"free", TranslationOrder::kFree}})
+      .assumed("a QP's packets stay in order, other QPs need not wait for its misses")
+      .means("order of answers: as asked; in order within each half of a QP; as soon as known");
+  table.count("nic.translation_page_interval", RNIC_FIELD(nic.translation_page_interval), "0")
+      .range(0, 100000)
+      .in("cycles")
+      .assumed("neighbouring entries of a line are read together")
+      .means("pipeline time for each further page of a request that crosses pages");
+  table.count("nic.translation_l1_latency", RNIC_FIELD(nic.translation_l1_latency), "4")
+      .range(0, 100000)
+      .in("cycles")
+      .assumed("a larger on-chip memory is some cycles further away")
+      .means("how much later a hit of the second level is, where a first one exists");
   add_stage<&NicConfig::dma>(table, "nic.dma", "10", "2", "DMA engine, per request");
   add_stage<&NicConfig::packetizer>(table, "nic.packetizer", "20", "3",
                                     "headers, PSN and checksums of one packet");
@@ -179,13 +165,28 @@ void add_nic_parameters(ParameterTable& table) {
       .range(0.01, 10)
       .assumed("usual for network ASICs of that generation; vendors do not tell")
       .means("clock of the NIC's pipelines");
-  add_caches(table);
+  add_cache_parameters(table);
   add_work_queue(table);
   table.count("nic.tx_slots", RNIC_FIELD(nic.tx_slots), "32")
       .range(1, 4096)
       .in("packets")
       .assumed("covers the round trip of a payload fetch at 100 Gb/s from 256 B packets on")
       .means("packets between scheduler and wire");
+  table.bytes("nic.fetch_granule", RNIC_FIELD(nic.fetch_granule), "packet")
+      .range(64, 1 << 20)
+      .or_word("packet", 0)
+      .measured("latency bends at the MTU on ConnectX-3 (packet), at 4 KiB whatever the MTU later")
+      .means("bytes of a message that are in the device before the first of them is sent");
+  table.rate("nic.qp_rate", RNIC_FIELD(nic.qp_rate), "unlimited")
+      .range(0.001, 100000)
+      .or_word("unlimited", 0)
+      .assumed("one QP reaches 92 % of 400 Gb/s, half of a bonded pair: limits of larger devices")
+      .means("payload that the requests of one QP may move");
+  table.rate("nic.read_engine_rate", RNIC_FIELD(nic.read_engine_rate), "unlimited")
+      .range(0.001, 100000)
+      .or_word("unlimited", 0)
+      .assumed("one QP's READs reach 329 of 400 Gb/s on ConnectX-7 whatever the window")
+      .means("READ data that the responder of one QP may send");
   table.bytes("nic.rx_buffer", RNIC_FIELD(nic.rx_buffer), "256KiB")
       .range(1024, 1073741824)
       .assumed("20 us of line rate at 100 Gb/s: rides out PCIe back-pressure, allows PFC headroom")

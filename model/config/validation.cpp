@@ -156,9 +156,18 @@ void check_network(const Config& config) {
 }
 
 void check_cache(const std::string& key, const CacheConfig& cache) {
+  if (cache.entries == 0) return;  // unlimited
   const std::string ways = equals(key + ".ways", cache.ways);
   if (cache.entries % cache.ways != 0) {
     throw ConfigError(ways + " does not divide " + equals(key + ".entries", cache.entries));
+  }
+  if (cache.split && (cache.entries < 2 || cache.entries / 2 % cache.ways != 0)) {
+    throw ConfigError(ways + " does not divide half of " + equals(key + ".entries", cache.entries) +
+                      ", which each half has with " + key + ".split=true");
+  }
+  if (cache.l0_entries > 0 && cache.l0_entries % std::min(cache.l0_ways, cache.l0_entries) != 0) {
+    throw ConfigError(equals(key + ".l0_ways", cache.l0_ways) + " does not divide " +
+                      equals(key + ".l0_entries", cache.l0_entries));
   }
   constexpr std::uint32_t kMaxTreeWays = 32;
   if (cache.replacement == Replacement::kTreePlru &&
@@ -172,7 +181,10 @@ void check_nic(const Config& config) {
   check_cache("nic.qpc_cache", config.nic.qpc_cache);
   check_cache("nic.mpt_cache", config.nic.mpt_cache);
   check_cache("nic.mtt_cache", config.nic.mtt_cache);
-  at_most("nic.wqe_prefetch", config.nic.wqe_prefetch, "nic.wqe_cache", config.nic.wqe_cache);
+  check_cache("nic.cqc_cache", config.nic.cqc_cache);
+  check_cache("nic.wqe_cache", config.nic.wqe_cache);
+  check_cache("nic.rq_wqe_cache", config.nic.rq_wqe_cache);
+  at_most("nic.wqe_prefetch", config.nic.wqe_prefetch, "nic.wqe_buffer", config.nic.wqe_buffer);
   if (config.nic.rx_buffer < 2ULL * (config.transport.mtu + kMaxHeaders)) {
     throw ConfigError(equals("nic.rx_buffer", config.nic.rx_buffer) + " must hold two packets of " +
                       equals("transport.mtu", config.transport.mtu));
@@ -293,7 +305,7 @@ std::string automatic_text(std::string_view key, const Config& config) {
     return protocol == Protocol::kIb ? "credit" : is_roce(protocol) ? "pfc" : "none";
   }
   if (key == "workload.msg_size") return is_atomic(workload.op) ? "8B" : "64B";
-  if (key == "nic.wqe_cache") return std::to_string(2 * config.nic.wqe_prefetch);
+  if (key == "nic.wqe_buffer") return std::to_string(2 * config.nic.wqe_prefetch);
   if (key == "workload.window") {
     constexpr std::uint64_t kPcieBenchWindow = 8192;
     return std::to_string(std::max(kPcieBenchWindow, workload.msg_size + workload.offset));

@@ -12,6 +12,12 @@ Rng stream(const config::Config& config, const std::string& host, const char* un
   return Rng(config.sim.seed, host + unit);
 }
 
+ContextLayout layout_of(const config::NicConfig& nic) {
+  ContextLayout layout;
+  layout.max_mr = nic.max_mr;
+  return layout;
+}
+
 }  // namespace
 
 Host::Host(const sc_core::sc_module_name& name, const config::Config& config)
@@ -19,7 +25,7 @@ Host::Host(const sc_core::sc_module_name& name, const config::Config& config)
       memory(PhysicalMemory::kDefaultBytes, stream(config, this->name(), ".memory")),
       space(memory, config.memory.page_size, config.memory.memlock_limit,
             stream(config, this->name(), ".address_space")),
-      context_memory(memory, ContextLayout{}),
+      context_memory(memory, layout_of(config.nic)),
       root_complex("root_complex", config.memory, config.iommu, memory_port_),
       verbs("verbs", config, memory, space, context_memory, root_complex) {
   root_complex.set_interrupt_sink(&verbs);

@@ -37,7 +37,8 @@ Context::Context(const sc_core::sc_module_name& name, const config::Config& conf
       handlers_("interrupt_handlers", this, &Context::handle_interrupt),
       fault_handlers_(config.memory.odp_handlers),
       page_jobs_("page_jobs", this, &Context::pages_ready),
-      post_rules_{config.transport.protocol == config::Protocol::kIwarp, config.transport.mtu} {
+      post_rules_{config.transport.protocol == config::Protocol::kIwarp, config.transport.mtu},
+      doorbell_registers_(config.cpu.doorbell_registers) {
   mailbox_address_ = allocate_ring(sizeof(protocol::CommandMailbox));
   create_event_rings();
   memory_.watch(mailbox_address_ + protocol::kCommandStatusOffset, 1, &mailbox_written_);

@@ -11,6 +11,7 @@
 
 #include "base/event_queue.h"
 #include "base/ring.h"
+#include "base/rate_server.h"
 #include "config/host_config.h"
 #include "config/nic_config.h"
 #include "host/address_space.h"
@@ -252,6 +253,8 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
   Status fill_wqe(const SendWr& wr, const QueuePair& qp);
   void write_ring(std::uint64_t base, std::uint32_t ring_bytes, std::uint32_t offset,
                   const std::uint8_t* bytes, std::uint32_t count);
+  /// Spends `cost` storing to the queue pair's doorbell register, once that is free.
+  void use_register(Core& core, const QueuePair& qp, Time cost);
   void ring_doorbell(Core& core, QueuePair& qp, std::uint32_t posted, std::uint32_t last_blocks);
   bool peek_cqe(const CompletionQueue& cq, protocol::Cqe& cqe) const {
     return peek_cqe(cq, cq.consumer, cqe);
@@ -329,6 +332,7 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
   bool mailbox_taken_ = false;
   sc_core::sc_event mailbox_free_;
   PostRules post_rules_;
+  std::vector<Server> doorbell_registers_;  ///< empty: each queue pair has its own
   const char* refusal_ = "";
   std::vector<std::unique_ptr<AddressHandle>> address_handles_;
   protocol::SendWqe scratch_;

@@ -14,8 +14,7 @@ using protocol::WqeOpcode;
 
 namespace {
 
-constexpr std::uint8_t kFastPageLog2 = 12;        // page lists are of 4 KiB pages
-constexpr std::uint32_t kMaxBlueFlameBlocks = 4;  // 256 B buffer, as mlx5's
+constexpr std::uint8_t kFastPageLog2 = 12;  // page lists are of 4 KiB pages
 
 WqeOpcode wqe_opcode(WrOpcode opcode) {
   switch (opcode) {
@@ -201,22 +200,33 @@ Status Context::post_send(Core& core, QueuePair& qp, const SendWr* wrs, std::uin
   return status;
 }
 
+void Context::use_register(Core& core, const QueuePair& qp, Time cost) {
+  if (doorbell_registers_.empty()) {
+    core.spend(cost);
+    return;
+  }
+  core.sync();  // who comes first gets the lock first
+  Server& shared = doorbell_registers_[qp.qpn % doorbell_registers_.size()];
+  core.spend(shared.reserve(core.now(), cost).end - core.now());
+}
+
 void Context::ring_doorbell(Core& core, QueuePair& qp, std::uint32_t posted,
                             std::uint32_t last_blocks) {
   std::uint8_t record[4];
   protocol::store_be32(record, qp.sq_head);
   memory_.write(qp.doorbell_record + protocol::DoorbellRecord::kSendOffset, record, sizeof record);
-  if (nic_.blueflame && posted == 1 && last_blocks <= kMaxBlueFlameBlocks) {
+  if (nic_.blueflame && posted == 1 && last_blocks <= nic_.blueflame_blocks) {
     // Write combining: the core fills the lines, then the fence waits until they have left.
     ++stats_.blueflames;
-    core.spend(cpu_.doorbell_cost +
-               cpu_.blueflame_cost_per_64b * static_cast<std::int64_t>(last_blocks));
+    use_register(
+        core, qp,
+        cpu_.doorbell_cost + cpu_.blueflame_cost_per_64b * static_cast<std::int64_t>(last_blocks));
     store_buffer_.store(core.now(), protocol::BarLayout::kSendDoorbell, scratch_bytes_.data(),
                         last_blocks * kWqeBlockBytes, tlm_ext::Purpose::kBlueFlame);
     return;
   }
   ++stats_.doorbells;
-  core.spend(cpu_.doorbell_cost);
+  use_register(core, qp, cpu_.doorbell_cost);
   std::uint8_t bytes[protocol::SendDoorbell::kBytes];
   protocol::SendDoorbell{qp.qpn, qp.sq_head}.encode(bytes);
   store_buffer_.store(core.now(), protocol::BarLayout::kSendDoorbell, bytes, sizeof bytes,

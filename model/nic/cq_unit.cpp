@@ -23,6 +23,7 @@ void CqUnit::create(const protocol::CreateCqCommand& create) {
   queue.doorbell_record = create.doorbell_record;
   queue.eqn = create.eqn;
   queue.ignore_overrun = create.ignore_overrun;
+  if (contexts_ != nullptr) contexts_->created(create.cqn, sim_now());
 }
 
 CqUnit::Queue* CqUnit::find(std::uint32_t cqn) {
@@ -93,9 +94,10 @@ void CqUnit::write(Queue& queue, const protocol::Cqe& cqe, stats::MessageTrace* 
   const std::uint32_t slot = queue.producer & ((1U << queue.log_entries) - 1);
   ++queue.producer;
   ++written_;
-  dma->dma_write(t, queue.ring_address + std::uint64_t{slot} * protocol::kCqeBytes,
-                 protocol::kCqeBytes, job->bytes.data(), tlm_ext::Purpose::kCqe, this,
-                 reinterpret_cast<std::uint64_t>(job));
+  job->unit = this;
+  job->cqn = queue.number;
+  job->address = queue.ring_address + std::uint64_t{slot} * protocol::kCqeBytes;
+  go_on(*job, t, false);
   const bool solicited = cqe.solicited || cqe.is_error();
   if (solicited) queue.solicited_end = queue.producer;
   if (queue.armed == Armed::kNo) return;
@@ -181,6 +183,13 @@ void CqUnit::period_over(std::uint32_t& cqn) {
   Queue& queue = queues_[cqn];
   queue.timer_set = false;
   if (queue.armed != Armed::kNo && queue.pending > 0) fire(queue, sim_now());
+}
+
+void CqUnit::go_on(Job& job, Time t, bool again) {
+  // CQEs of a queue stay in order: those behind a miss wait in the same list.
+  if (contexts_ != nullptr && !contexts_->acquire(job.cqn, t, &job, again)) return;
+  dma->dma_write(t, job.address, protocol::kCqeBytes, job.bytes.data(), tlm_ext::Purpose::kCqe,
+                 this, reinterpret_cast<std::uint64_t>(&job));
 }
 
 void CqUnit::dma_done(std::uint64_t token) {

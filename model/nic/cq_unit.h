@@ -8,6 +8,7 @@
 #include "base/event_queue.h"
 #include "base/pool.h"
 #include "base/ring.h"
+#include "nic/cq_context_cache.h"
 #include "nic/interfaces.h"
 #include "pcie/dma.h"
 #include "stats/unit_stats.h"
@@ -19,6 +20,7 @@ namespace rnic::nic {
 ///
 /// The device knows the driver's consumer index from the queue's doorbell record, which it reads
 /// when the ring seems to fill up; an entry that finds no room puts the queue in error.
+/// A queue whose context is not on chip keeps its CQEs until it is.
 class CqUnit : public sc_core::sc_module, public CompletionQueueIf, public pcie::DmaClient {
  public:
   sc_core::sc_export<CompletionQueueIf> completion_queues{"completion_queues"};
@@ -28,6 +30,9 @@ class CqUnit : public sc_core::sc_module, public CompletionQueueIf, public pcie:
 
   /// `queue_pairs`: those that fail with a queue; null: none.
   explicit CqUnit(const sc_core::sc_module_name& name, const QpTable* queue_pairs = nullptr);
+
+  /// Where contexts are cached; null: all are on chip.
+  void set_contexts(CqContextCache* contexts) { contexts_ = contexts; }
 
   void create(const protocol::CreateCqCommand& create) override;
   bool modify(const protocol::ModifyCqCommand& modify) override;
@@ -73,17 +78,24 @@ class CqUnit : public sc_core::sc_module, public CompletionQueueIf, public pcie:
     std::uint32_t pending = 0;  ///< completions that wait for an event
     bool timer_set = false;
   };
-  struct Job {
+  /// A CQE on its way, which waits for its queue's context first when that is not on chip; or the
+  /// read of a doorbell record.
+  struct Job : public Waiter {
     std::array<std::uint8_t, protocol::kCqeBytes> bytes{};
     stats::MessageTrace* trace = nullptr;
     bool delivery = false;  ///< reports an arrival, not own work
     bool check = false;     ///< reads a doorbell record
+    CqUnit* unit = nullptr;
     std::uint32_t cqn = 0;
+    std::uint64_t address = 0;
+
+    void resume(Time now) override { unit->go_on(*this, now, true); }
   };
 
   Queue* find(std::uint32_t cqn);
   bool has_room(Queue& queue, Time t);
   void write(Queue& queue, const protocol::Cqe& cqe, stats::MessageTrace* trace, Time t);
+  void go_on(Job& job, Time t, bool again);
   void check(Queue& queue, Time t);
   void checked(Queue& queue, std::uint32_t consumer, Time now);
   void overrun(Queue& queue, Time now);
@@ -94,6 +106,7 @@ class CqUnit : public sc_core::sc_module, public CompletionQueueIf, public pcie:
   const QpTable* queue_pairs_;
   std::vector<Queue> queues_;
   Pool<Job> jobs_;
+  CqContextCache* contexts_ = nullptr;
   std::uint64_t written_ = 0;
   std::uint64_t overruns_ = 0;
   EventQueue<CqUnit, std::uint32_t> periods_;

@@ -103,6 +103,7 @@ void DoorbellUnit::send_doorbell(const Write& write, Time t) {
   ++doorbells_;
   qp->sq_producer = doorbell.producer;
   qp->doorbell_at = t;
+  if (contexts_ != nullptr) contexts_->expect(*qp, t);
   if (qp->flushes_sends()) {
     wqes->fetch(*qp, t);  // accepted and flushed
   } else {
@@ -129,6 +130,7 @@ void DoorbellUnit::blueflame(const Write& write, Time t) {
   const auto index = static_cast<std::uint16_t>(protocol::load_be32(push_.blocks.data()) >> 8);
   qp->sq_producer = static_cast<std::uint16_t>(index + push_.wanted);
   qp->doorbell_at = t;
+  if (contexts_ != nullptr) contexts_->expect(*qp, t);
   if (qp->flushes_sends()) {
     wqes->fetch(*qp, t);  // the copy in the ring is flushed
     return;

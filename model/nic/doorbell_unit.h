@@ -32,6 +32,9 @@ class DoorbellUnit : public sc_core::sc_module, private tlm::tlm_fw_transport_if
   DoorbellUnit(const sc_core::sc_module_name& name, const config::NicConfig& config,
                const QpTable& queue_pairs);
 
+  /// Who fetches contexts ahead of their use; null: nobody.
+  void set_contexts(ContextIf* contexts) { contexts_ = contexts; }
+
   stats::UnitStats& stats() { return stage_.stats(); }
   std::uint64_t doorbells() const { return doorbells_; }
   std::uint64_t blueflames() const { return blueflames_; }
@@ -65,6 +68,7 @@ class DoorbellUnit : public sc_core::sc_module, private tlm::tlm_fw_transport_if
   void blueflame(const Write& write, Time t);
 
   const QpTable& queue_pairs_;
+  ContextIf* contexts_ = nullptr;
   Clock clock_;
   PipelineStage stage_;
   Pool<Write> writes_;

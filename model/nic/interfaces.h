@@ -34,6 +34,8 @@ class ContextIf : public virtual sc_core::sc_interface {
   /// True: the context is here, `t` is advanced by the lookup. False: `waiter` is resumed when the
   /// fetch is over; `again` tells that this is the same request after a resume.
   virtual bool acquire(QpContext& qp, ContextRole role, Time& t, Waiter* waiter, bool again) = 0;
+  /// A doorbell says that `qp` will be needed soon.
+  virtual void expect(QpContext& /*qp*/, Time /*t*/) {}
 };
 
 /// WqeFetcher: brings WQEs from the send ring.
@@ -67,6 +69,8 @@ class KeyIf : public virtual sc_core::sc_interface {
 class TransmitIf : public virtual sc_core::sc_interface {
  public:
   virtual void gather(TxJob* job, Time t) = 0;
+  /// No further packet of the QP's unfinished granule is coming for now: what waits may go.
+  virtual void close_granule(QpContext& /*qp*/, Time /*t*/) {}
 };
 
 /// Packetizer.

@@ -23,6 +23,7 @@ struct TxJob {
   bool all_issued = false;
   bool ready = false;  ///< payload complete; leaves when it is the QP's oldest
   bool failed = false;
+  bool continued = false;  ///< waits for later packets of the same granule
   Time ready_at{0};
 };
 
@@ -41,6 +42,7 @@ struct RxJob : public Waiter {
   std::uint32_t placed = 0;        ///< payload bytes for which writes were issued
   std::uint32_t writes_pending = 0;
   bool finished = false;    ///< all writes issued
+  bool wants_wqe = false;   ///< waits for the evicted WQE of the READ it answers
   bool recv_taken = false;  ///< holds the QP's front RECV
   bool in_port_buffer = false;  ///< occupies the port's receive buffer
   Time left_device{0};      ///< last payload byte on the way to memory

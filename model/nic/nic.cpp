@@ -32,6 +32,7 @@ Nic::Nic(const sc_core::sc_module_name& name, const config::Config& config,
          const transport::PortIdentity& identity, const ContextTables& tables,
          const link::LinkPortConfig& link_config, protocol::FramePool& frames)
     : sc_module(name),
+      has_qp_engines_(config.nic.qp_rate.valid() || config.nic.read_engine_rate.valid()),
       misses_(config.nic.context_misses),
       identity_(identity),
       encapsulation_(transport::make_encapsulation(
@@ -59,10 +60,17 @@ Nic::Nic(const sc_core::sc_module_name& name, const config::Config& config,
       cq("cq", &queue_pairs),
       events("events", config.nic),
       keys("keys", tables.mpt, tables.mtt, tables.mpt_entries),
+      cq_contexts("cqc_cache", config.nic.cqc_cache, config.sim.seed, tables.cqc, misses_),
       timer("timer", *transport_),
       command("command", config.nic, *transport_, queue_pairs,
               config.transport.protocol != config::Protocol::kIwarp) {
-  // The journey of a request, unit by unit.
+  wire_transmit();
+  wire_receive();
+  wire_caches(config);
+}
+
+/// The journey of a request, unit by unit.
+void Nic::wire_transmit() {
   doorbell.scheduler.bind(scheduler.scheduler);
   doorbell.wqes.bind(wqe_fetcher.wqes);
   doorbell.commands.bind(command.commands);
@@ -84,7 +92,10 @@ Nic::Nic(const sc_core::sc_module_name& name, const config::Config& config,
   packetizer.port.bind(port.port);
   packetizer.completion.bind(completion.completion);
   port.scheduler.bind(scheduler.scheduler);
-  // The journey of what arrives.
+}
+
+/// The journey of what arrives; completions, timers, commands.
+void Nic::wire_receive() {
   port.set_receive_pipeline(rx_pipeline);
   rx_pipeline.contexts.bind(qp_contexts.contexts);
   rx_pipeline.responder.bind(responder.responder);
@@ -104,7 +115,6 @@ Nic::Nic(const sc_core::sc_module_name& name, const config::Config& config,
   atomic.client.bind(responder.atomic_client);
   rq.dma.bind(dma);
   rq.completion_queues.bind(cq.completion_queues);
-  // Completions, timers, commands.
   completion.completion_queues.bind(cq.completion_queues);
   completion.recv_queues.bind(rq.recv_queues);
   completion.wqes.bind(wqe_fetcher.wqes);
@@ -138,15 +148,56 @@ Nic::Nic(const sc_core::sc_module_name& name, const config::Config& config,
   events.dma.bind(dma);
 }
 
+void Nic::wire_caches(const config::Config& config) {
+  if (config.nic.qpc_prefetch) doorbell.set_contexts(&qp_contexts);
+  cq_contexts.dma.bind(dma);
+  cq.set_contexts(&cq_contexts);
+  if (config.nic.wqe_cache.entries > 0) {
+    wqe_cache = std::make_unique<WqeCache>("wqe_cache", config.nic.wqe_cache, config.sim.seed,
+                                           tlm_ext::Purpose::kWqe, misses_);
+    wqe_cache->dma.bind(dma);
+    scheduler.set_wqe_cache(wqe_cache.get());
+    rx_pipeline.set_wqe_cache(wqe_cache.get());
+  }
+  if (config.nic.rq_wqe_cache.entries > 0) {
+    rq_wqe_cache = std::make_unique<WqeCache>("rq_wqe_cache", config.nic.rq_wqe_cache,
+                                              config.sim.seed, tlm_ext::Purpose::kRqWqe, misses_);
+    rq_wqe_cache->dma.bind(dma);
+    rq.set_wqe_cache(rq_wqe_cache.get());
+  }
+}
+
+Time Nic::busiest_engine() const {
+  Time busiest = kTimeZero;
+  for (std::uint32_t qpn = 0; qpn < queue_pairs.size(); ++qpn) {
+    const QpContext* qp = queue_pairs.find(qpn);
+    if (qp != nullptr) busiest = std::max(busiest, qp->engine_busy);
+  }
+  return busiest;
+}
+
 void Nic::reset_statistics(Time now) {
+  for (std::uint32_t qpn = 0; has_qp_engines_ && qpn < queue_pairs.size(); ++qpn) {
+    if (QpContext* qp = queue_pairs.find(qpn)) qp->engine_busy = kTimeZero;
+  }
   doorbell.stats().reset(now);
   scheduler.stats().reset(now);
   qp_contexts.stats().reset(now);
-  qp_contexts.cache().cache().reset_statistics();
+  qp_contexts.cache().reset_statistics();
+  if (auto* half = qp_contexts.responder_cache()) half->reset_statistics();
+  cq_contexts.stats().reset(now);
+  cq_contexts.cache().reset_statistics();
+  for (WqeCache* cache : {wqe_cache.get(), rq_wqe_cache.get()}) {
+    if (cache == nullptr) continue;
+    cache->stats().reset(now);
+    cache->cache().reset_statistics();
+  }
   wqe_fetcher.stats().reset(now);
   translation.stats().reset(now);
-  translation.mpt_cache().cache().reset_statistics();
-  translation.mtt_cache().cache().reset_statistics();
+  translation.mpt_cache().reset_statistics();
+  translation.mtt_cache().reset_statistics();
+  if (auto* half = translation.responder_mpt_cache()) half->reset_statistics();
+  if (auto* half = translation.responder_mtt_cache()) half->reset_statistics();
   payload_gather.stats().reset(now);
   packetizer.stats().reset(now);
   rx_pipeline.stats().reset(now);

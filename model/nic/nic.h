@@ -8,6 +8,7 @@
 #include "nic/atomic_unit.h"
 #include "nic/command_unit.h"
 #include "nic/completion_unit.h"
+#include "nic/cq_context_cache.h"
 #include "nic/cq_unit.h"
 #include "nic/doorbell_unit.h"
 #include "nic/event_unit.h"
@@ -22,6 +23,7 @@
 #include "nic/rx_pipeline.h"
 #include "nic/sq_scheduler.h"
 #include "nic/translation_unit.h"
+#include "nic/wqe_cache.h"
 #include "nic/wqe_fetcher.h"
 #include "pcie/dma_engine.h"
 #include "transport/encapsulation.h"
@@ -39,6 +41,7 @@ struct ContextTables {
   std::uint64_t mpt = 0;
   std::uint64_t mtt = 0;
   std::uint32_t mpt_entries = 0;
+  std::uint64_t cqc = 0;
 };
 
 /// The NIC: its units and how they are wired, in the order of a WRITE's journey. PCIe attaches at
@@ -52,9 +55,20 @@ class Nic : public sc_core::sc_module {
   /// Zeroes all statistics: the measured window starts at `now`.
   void reset_statistics(Time now);
 
+  /// Whether the rate of one QP is limited (nic.qp_rate, nic.read_engine_rate), and the time that
+  /// the busiest QP's engine worked in the measured window.
+  bool has_qp_engines() const { return has_qp_engines_; }
+  Time busiest_engine() const;
+
   QpTable queue_pairs;
 
  private:
+  void wire_transmit();
+  void wire_receive();
+  void wire_caches(const config::Config& config);
+
+  bool has_qp_engines_;
+
   // What units share; built before them.
   MissBudget misses_;
   Pool<TxJob> tx_jobs_;
@@ -83,6 +97,9 @@ class Nic : public sc_core::sc_module {
   CqUnit cq;
   EventUnit events;
   KeyUnit keys;
+  CqContextCache cq_contexts;
+  std::unique_ptr<WqeCache> wqe_cache;     ///< null: unlimited
+  std::unique_ptr<WqeCache> rq_wqe_cache;  ///< likewise
   RetransmissionTimer timer;
   CommandUnit command;
 };

@@ -67,6 +67,7 @@ void PayloadGather::next_piece(TxJob* job, Time t) {
                               : protocol::kAccessLocalRead;
   request.check_address = request.address = piece.address;
   request.check_length = request.length = piece.length;
+  request.responder = job->plan.is_response;
   request.client = this;
   request.owner = job;
   translation->translate(request, t);
@@ -144,9 +145,26 @@ void PayloadGather::fail(TxJob* job, transport::Refusal why, Time t) {
   }
 }
 
+void PayloadGather::close_granule(QpContext& qp, Time t) {
+  for (TxJob* job = qp.tx_head; job != nullptr; job = job->next) job->continued = false;
+  release_in_order(qp, t);
+}
+
+bool PayloadGather::granule_incomplete(TxJob& head) {
+  for (TxJob* job = &head; job != nullptr; job = job->next) {
+    if (job->plan.is_response != head.plan.is_response) continue;
+    if (!job->ready || job->reads_pending > 0) return true;
+    if (job->continued && !job->failed) continue;
+    for (TxJob* member = &head; member != job; member = member->next) member->continued = false;
+    return false;
+  }
+  return true;
+}
+
 void PayloadGather::release_in_order(QpContext& qp, Time t) {
   while (qp.tx_head != nullptr && qp.tx_head->ready && qp.tx_head->reads_pending == 0) {
     TxJob* job = qp.tx_head;
+    if (job->continued && granule_incomplete(*job)) return;
     qp.tx_head = job->next;
     if (qp.tx_head == nullptr) qp.tx_tail = nullptr;
     stats_.set_occupancy(sim_now(), --in_flight_);

@@ -29,6 +29,7 @@ class PayloadGather : public sc_core::sc_module,
                 protocol::FramePool& frames, Pool<TxJob>& jobs, bool move_bytes);
 
   void gather(TxJob* job, Time t) override;
+  void close_granule(QpContext& qp, Time t) override;
   void translated(Translation& request, Time t) override;
   void dma_done(std::uint64_t token) override;
   void dma_failed(const pcie::DmaFault& fault) override;
@@ -42,6 +43,7 @@ class PayloadGather : public sc_core::sc_module,
   /// The packet will not be sent: its message, or the message it answers, fails.
   void fail(TxJob* job, transport::Refusal why, Time t);
   static bool behind_failure(const TxJob& job);
+  static bool granule_incomplete(TxJob& head);
   void release_in_order(QpContext& qp, Time t);
 
   transport::Transport& transport_;

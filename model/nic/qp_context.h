@@ -14,8 +14,16 @@ namespace rnic::nic {
 struct TxJob;
 struct RxJob;
 
-/// Which half of a queue pair touches its context: architectures differ in what each half needs.
-enum class ContextRole : std::uint8_t { kRequester, kResponder };
+/// Which half of a queue pair touches its context, and whether for a READ or atomic: architectures
+/// differ in what each needs.
+enum class ContextRole : std::uint8_t { kRequester, kResponder, kRequesterRead, kResponderRead };
+
+constexpr bool is_requester(ContextRole role) {
+  return role == ContextRole::kRequester || role == ContextRole::kRequesterRead;
+}
+constexpr bool is_read(ContextRole role) {
+  return role == ContextRole::kRequesterRead || role == ContextRole::kResponderRead;
+}
 
 /// A queue pair as the NIC's units see it: protocol state plus ring positions, scheduling flags
 /// and the order of packets in flight. One object a QP; whether its context is on chip is the
@@ -46,11 +54,17 @@ struct QpContext : transport::QueuePair {
   const protocol::RecvWqe& recv() const { return rq->shared() ? held : rq->wqes.front(); }
 
   // Scheduling.
-  bool request_ready = false;   ///< in the scheduler's request list
-  bool response_ready = false;  ///< in the scheduler's response list
-  bool response_later = false;  ///< an event is set for its first response
+  bool request_ready = false;     ///< in the scheduler's request list
+  bool response_ready = false;    ///< in the scheduler's response list
+  bool response_later = false;    ///< an event is set for its first response
+  bool request_later = false;     ///< an event is set for its next request
+  std::uint8_t granule_open = 0;  ///< bit 0 requests, bit 1 responses: the newest packet waits for
+                                  ///< others of its granule
   bool timer_pending = false;
   Time timer_at{0};
+  Time request_free_at{0};   ///< its engine takes the next request (nic.qp_rate)
+  Time response_free_at{0};  ///< likewise of READ data (nic.read_engine_rate)
+  Time engine_busy{0};       ///< of its busier engine's work, in the measured window
 
   // Packets of this QP leave the transmit pipeline, and enter the responder, in order.
   TxJob* tx_head = nullptr;

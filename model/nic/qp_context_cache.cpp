@@ -2,27 +2,81 @@
 #include "nic/qp_context_cache.h"
 
 namespace rnic::nic {
+namespace {
+
+/// A QP's parts are told apart in the low bits of a key; part 0 is the context itself.
+constexpr std::uint32_t kPartBits = 6;
+constexpr std::uint64_t kResponderPart = 1;
+constexpr std::uint64_t kFirstReadPart = 2;  ///< of each half in turn
+
+config::CacheConfig half_of(config::CacheConfig whole) {
+  whole.entries /= 2;
+  return whole;
+}
+
+}  // namespace
 
 QpContextCache::QpContextCache(const sc_core::sc_module_name& name, const config::NicConfig& config,
                                std::uint64_t seed, std::uint64_t qpc_base, MissBudget& budget)
     : sc_module(name),
       qpc_base_(qpc_base),
+      parted_(config.qpc_layout == config::QpcLayout::kByRole || config.qpc_read_entries > 0),
+      by_role_(config.qpc_layout == config::QpcLayout::kByRole),
+      write_back_(config.qpc_write_back),
+      prefetch_(config.qpc_prefetch),
+      read_entries_(config.qpc_read_entries),
       stage_(this->name(), config.qpc_lookup, Clock(config.clock_hz)),
-      cache_(std::string(this->name()), config.qpc_cache, seed, tlm_ext::Purpose::kQpc, budget,
-             stats::StallCause::kContext, stage_.stats()) {
+      cache_(std::string(this->name()),
+             config.qpc_cache.split ? half_of(config.qpc_cache) : config.qpc_cache, seed,
+             tlm_ext::Purpose::kQpc, budget, stats::StallCause::kContext, stage_.stats()) {
   contexts.bind(*this);
+  if (config.qpc_cache.split) {
+    responder_cache_ = std::make_unique<ContextCache<QpcLine>>(
+        std::string(this->name()) + ".responder", half_of(config.qpc_cache), seed,
+        tlm_ext::Purpose::kQpc, budget, stats::StallCause::kContext, stage_.stats());
+  }
 }
 
-bool QpContextCache::acquire(QpContext& qp, ContextRole /*role*/, Time& t, Waiter* waiter,
-                             bool again) {
+bool QpContextCache::acquire(QpContext& qp, ContextRole role, Time& t, Waiter* waiter, bool again) {
   const Time looked_up = stage_.pass(t);
-  if (cache_.lookup(qp.qpn, again) != nullptr) {
-    t = looked_up;
+  const bool here = parted_ ? acquire_parts(qp, role, looked_up, waiter, again)
+                            : acquire_part(cache_of(role), qp.qpn, qp, looked_up, waiter, again);
+  if (here) t = looked_up;
+  return here;
+}
+
+bool QpContextCache::acquire_part(ContextCache<QpcLine>& cache, std::uint64_t key,
+                                  const QpContext& qp, Time t, Waiter* waiter, bool again) {
+  if (QpcLine* line = cache.lookup(key, again)) {
+    line->dirty = write_back_;
     return true;
   }
-  cache_.fetch(qp.qpn, qpc_base_ + std::uint64_t{qp.qpn} * QpcLine::kLineBytes, looked_up,
-               *dma.operator->(), waiter);
+  // Parts of a QP lie in its 256 B of context memory; what is read is the same for each.
+  cache.fetch(key, address_of(qp), t, *dma.operator->(), waiter);
   return false;
+}
+
+bool QpContextCache::acquire_parts(QpContext& qp, ContextRole role, Time t, Waiter* waiter,
+                                   bool again) {
+  const std::uint64_t base = std::uint64_t{qp.qpn} << kPartBits;
+  const bool requester = is_requester(role);
+  const std::uint32_t reads = is_read(role) ? read_entries_ : 0;
+  // A part that was here stays good while the next is fetched, or small caches made no progress.
+  for (std::uint32_t step = again ? waiter->progress : 0; step <= reads; ++step) {
+    std::uint64_t part = by_role_ && !requester ? kResponderPart : 0;
+    if (step > 0) part = kFirstReadPart + 2 * std::uint64_t{step - 1} + (requester ? 0 : 1);
+    const bool resumed = again && step == waiter->progress;
+    waiter->progress = static_cast<std::uint8_t>(step);
+    if (!acquire_part(cache_of(role), base | part, qp, t, waiter, resumed)) return false;
+  }
+  return true;
+}
+
+void QpContextCache::expect(QpContext& qp, Time t) {
+  if (!prefetch_) return;
+  const std::uint64_t key = std::uint64_t{qp.qpn} << (parted_ ? kPartBits : 0);
+  cache_.prefetch(LineFetch{key, address_of(qp), QpcLine::kLineBytes, 0, key}, t,
+                  *dma.operator->());
 }
 
 }  // namespace rnic::nic

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <systemc>
 
 #include "nic/context_cache.h"
@@ -12,11 +13,18 @@ namespace rnic::nic {
 /// What context memory holds of a QP; the cache needs to know only that the line was read.
 struct QpcLine {
   static constexpr std::uint32_t kLineBytes = 256;
+  std::uint64_t address = 0;
+  bool dirty = false;  ///< used since it came: PSNs and the like have moved
   void load(const std::uint8_t*) {}
 };
 
-/// Queue pair contexts on chip: set-associative, misses are DMA reads of 256 B of context memory.
-/// The state itself lives in QpContext; this unit decides when it may be used.
+/// Queue pair contexts on chip: set-associative, misses are DMA reads of 256 B of context memory,
+/// a used context that must give way is written back. The state itself lives in QpContext; this
+/// unit decides when it may be used.
+///
+/// A QP may take one entry whatever is done with it, or one for each half (nic.qpc_layout), and
+/// further ones for the state of outstanding READs and atomics (nic.qpc_read_entries). Requester
+/// and responder share the cache or have half of it each (nic.qpc_cache.split).
 class QpContextCache : public sc_core::sc_module, public ContextIf {
  public:
   sc_core::sc_export<ContextIf> contexts{"contexts"};
@@ -26,14 +34,33 @@ class QpContextCache : public sc_core::sc_module, public ContextIf {
                  std::uint64_t seed, std::uint64_t qpc_base, MissBudget& budget);
 
   bool acquire(QpContext& qp, ContextRole role, Time& t, Waiter* waiter, bool again) override;
+  void expect(QpContext& qp, Time t) override;
 
   ContextCache<QpcLine>& cache() { return cache_; }
+  /// The responder's half; null when both share one.
+  ContextCache<QpcLine>* responder_cache() { return responder_cache_.get(); }
   stats::UnitStats& stats() { return stage_.stats(); }
 
  private:
+  bool acquire_part(ContextCache<QpcLine>& cache, std::uint64_t key, const QpContext& qp, Time t,
+                    Waiter* waiter, bool again);
+  std::uint64_t address_of(const QpContext& qp) const {
+    return qpc_base_ + std::uint64_t{qp.qpn} * QpcLine::kLineBytes;
+  }
+  ContextCache<QpcLine>& cache_of(ContextRole role) {
+    return responder_cache_ != nullptr && !is_requester(role) ? *responder_cache_ : cache_;
+  }
+  bool acquire_parts(QpContext& qp, ContextRole role, Time t, Waiter* waiter, bool again);
+
   std::uint64_t qpc_base_;
+  bool parted_;  ///< a QP may need several entries
+  bool by_role_;
+  bool write_back_;
+  bool prefetch_;
+  std::uint32_t read_entries_;
   PipelineStage stage_;
   ContextCache<QpcLine> cache_;
+  std::unique_ptr<ContextCache<QpcLine>> responder_cache_;
 };
 
 }  // namespace rnic::nic

@@ -205,6 +205,7 @@ void Responder::check_remote(RxJob* job, Time t) {
   request.refuse_faults = plan.action == Action::kWrite && transport_.can_put_off();
   request.check_address = plan.address;
   request.check_length = plan.first ? message_length : plan.length;
+  request.responder = true;
   request.client = this;
   request.owner = job;
   job->piece_count = 1;
@@ -229,6 +230,7 @@ void Responder::next_piece(RxJob* job, Time t) {
   }
   request.check_address = request.address = piece.address;
   request.check_length = request.length = piece.length;
+  request.responder = job->plan.action != Action::kReadResponse;
   request.client = this;
   request.owner = job;
   translation->translate(request, t);

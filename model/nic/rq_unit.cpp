@@ -35,16 +35,13 @@ void RqUnit::destroy_shared(std::uint32_t srqn) {
 
 RecvQueueIf::Answer RqUnit::acquire(QpContext& qp, Time& t, Waiter* waiter, bool again) {
   RecvQueue& queue = *qp.rq;
-  if (queue.shared() ? qp.recv_held : !queue.wqes.empty()) return Answer::kReady;
-  if (queue.ring_address == 0) return Answer::kEmpty;
+  if (queue.shared() && qp.recv_held) return Answer::kReady;
   if (!queue.wqes.empty()) {
-    qp.held = queue.wqes.front();
-    qp.recv_held = true;
-    queue.wqes.pop_front();
-    if (queue.wqes.size() * 2 <= prefetch_) fetch(queue, t);
-    check_limit(queue, t);
+    if (!front_here(queue, t, waiter, again)) return Answer::kWait;
+    if (queue.shared()) take_shared(qp, t);
     return Answer::kReady;
   }
+  if (queue.ring_address == 0) return Answer::kEmpty;
   if (again && queue.record_fresh && !queue.known_posted()) return Answer::kEmpty;
   // A record read that is already on its way may have passed the posting of a RECV.
   if (queue.fetching) queue.record_outdated = true;
@@ -53,13 +50,42 @@ RecvQueueIf::Answer RqUnit::acquire(QpContext& qp, Time& t, Waiter* waiter, bool
   return Answer::kWait;
 }
 
+/// The RECV at the head of a shared queue is the message's from now on.
+void RqUnit::take_shared(QpContext& qp, Time t) {
+  RecvQueue& queue = *qp.rq;
+  qp.held = queue.wqes.front();
+  qp.recv_held = true;
+  drop_front(queue);
+  if (queue.wqes.size() * 2 <= prefetch_) fetch(queue, t);
+  check_limit(queue, t);
+}
+
+void RqUnit::drop_front(RecvQueue& queue) {
+  if (cache_ != nullptr) cache_->release(place_of(queue, queue.wqes.front().index));
+  queue.wqes.pop_front();
+}
+
+WqeCache::Place RqUnit::place_of(const RecvQueue& queue, std::uint16_t index) {
+  constexpr std::uint64_t kShared = std::uint64_t{1} << 63;
+  const std::uint64_t ring = queue.shared() ? kShared | (std::uint64_t{queue.number} << 16)
+                                            : std::uint64_t{queue.owner->qpn} << 16;
+  const std::uint32_t position = index & ((1U << queue.log_entries) - 1);
+  return {ring | index, queue.ring_address + std::uint64_t{position} * stride(queue),
+          stride(queue)};
+}
+
+bool RqUnit::front_here(const RecvQueue& queue, Time t, Waiter* waiter, bool again) {
+  return cache_ == nullptr ||
+         cache_->acquire(place_of(queue, queue.wqes.front().index), t, waiter, again);
+}
+
 void RqUnit::consume(QpContext& qp, Time t) {
   RecvQueue& queue = *qp.rq;
   if (queue.shared()) {
     qp.recv_held = false;
     return;
   }
-  queue.wqes.pop_front();
+  drop_front(queue);
   if (queue.wqes.size() * 2 <= prefetch_) fetch(queue, t);
 }
 
@@ -155,10 +181,12 @@ void RqUnit::wqes_read(RecvQueue& queue, const Fetch& fetch) {
     wqe.index = static_cast<std::uint16_t>(queue.fetched + used++);
     if (!queue.shared()) {
       protocol::decode_recv_wqe(at, queue.max_sge, wqe);
+      if (cache_ != nullptr) cache_->hold(place_of(queue, wqe.index));
       continue;
     }
     protocol::decode_recv_wqe(at + protocol::kSrqNextBytes, queue.max_sge, wqe);
     wqe.index = queue.position;
+    if (cache_ != nullptr) cache_->hold(place_of(queue, wqe.index));
     queue.position = protocol::decode_srq_next(at);
     // What was read beyond is of use only while the list runs through consecutive slots.
     if (queue.position != wqe.index + 1) break;
@@ -204,7 +232,7 @@ void RqUnit::flush(QpContext& qp, Time t) {
   }
   while (!queue.wqes.empty()) {
     flush_one(qp, queue.wqes.front(), t);
-    queue.wqes.pop_front();
+    drop_front(queue);
   }
   // RECVs may have been posted since the record was read last.
   if (queue.known_posted() || !queue.record_fresh) fetch(queue, t);

@@ -9,6 +9,7 @@
 #include "base/pool.h"
 #include "config/nic_config.h"
 #include "nic/interfaces.h"
+#include "nic/wqe_cache.h"
 #include "pcie/dma.h"
 #include "protocol/doorbell.h"
 #include "stats/unit_stats.h"
@@ -38,6 +39,9 @@ class RqUnit : public sc_core::sc_module, public RecvQueueIf, public pcie::DmaCl
   void arm_limit(RecvQueue& queue, std::uint32_t limit, Time t) override;
   void dma_done(std::uint64_t token) override;
 
+  /// Where fetched RECV WQEs of all queues are kept; null: there is room for all.
+  void set_wqe_cache(WqeCache* cache) { cache_ = cache; }
+
  private:
   struct Fetch {
     RecvQueue* queue = nullptr;
@@ -52,11 +56,18 @@ class RqUnit : public sc_core::sc_module, public RecvQueueIf, public pcie::DmaCl
   void read_record(RecvQueue& queue, Time t);
   void read_wqes(RecvQueue& queue, Time t);
   void record_read(RecvQueue& queue, const Fetch& fetch, Time now);
-  static void wqes_read(RecvQueue& queue, const Fetch& fetch);
+  void wqes_read(RecvQueue& queue, const Fetch& fetch);
   void check_limit(RecvQueue& queue, Time t);
   void flush_one(QpContext& qp, const protocol::RecvWqe& recv, Time t);
 
+  static WqeCache::Place place_of(const RecvQueue& queue, std::uint16_t index);
+  /// Whether the oldest RECV is on chip; if not, `waiter` is resumed when it is.
+  bool front_here(const RecvQueue& queue, Time t, Waiter* waiter, bool again);
+  void drop_front(RecvQueue& queue);
+  void take_shared(QpContext& qp, Time t);
+
   std::uint32_t prefetch_;
+  WqeCache* cache_ = nullptr;
   Pool<Fetch> fetches_;
   std::vector<std::unique_ptr<RecvQueue>> shared_;  ///< by number
 };

@@ -10,7 +10,7 @@ void RxJob::resume(Time now) {
   if (responder != nullptr) {
     responder->resume(this, now);
   } else {
-    pipeline->context_ready(this, now);
+    pipeline->resume(this, now);
   }
 }
 
@@ -23,6 +23,8 @@ RxPipeline::RxPipeline(const sc_core::sc_module_name& name, const config::NicCon
       encapsulation_(encapsulation),
       queue_pairs_(queue_pairs),
       frames_(frames),
+      by_role_(config.qpc_layout == config::QpcLayout::kByRole || config.qpc_read_entries > 0 ||
+               config.qpc_cache.split),
       clock_(config.clock_hz),
       stage_(this->name(), config.rx_parse, clock_) {
   pipeline.bind(*this);
@@ -83,6 +85,7 @@ void RxPipeline::frame_arrived(protocol::Frame* frame, Time now) {
   job->next = nullptr;
   job->pipeline = this;
   job->responder = nullptr;
+  job->wants_wqe = false;
   job->arrived = t;
   job->in_port_buffer = true;
   const bool first = qp->rx_head == nullptr;
@@ -95,11 +98,38 @@ void RxPipeline::frame_arrived(protocol::Frame* frame, Time now) {
   if (first) process(job, t, false);
 }
 
-void RxPipeline::context_ready(RxJob* job, Time now) { process(job, now, true); }
+void RxPipeline::resume(RxJob* job, Time now) {
+  if (!job->wants_wqe) {
+    process(job, now, true);
+  } else if (wqe_here(job, now, true)) {
+    responder->execute(job, now);
+  }
+}
+
+ContextRole RxPipeline::role_of(const RxJob& job) const {
+  if (!by_role_) return ContextRole::kResponder;
+  const transport::FrameUse use = transport_.use_of(*job.frame);
+  if (use.for_requester) {
+    return use.read ? ContextRole::kRequesterRead : ContextRole::kRequester;
+  }
+  return use.read ? ContextRole::kResponderRead : ContextRole::kResponder;
+}
+
+bool RxPipeline::wqe_here(RxJob* job, Time t, bool again) {
+  const transport::RxPlan& plan = job->plan;
+  using Action = transport::RxPlan::Action;
+  if (plan.action != Action::kReadResponse && plan.action != Action::kAtomicResponse) return true;
+  const transport::SendEntry* entry = job->qp->entry(plan.entry_number);
+  if (entry == nullptr) return true;
+  const WqeCache::Place place = WqeCache::of_send(*job->qp, entry->wqe);
+  job->wants_wqe = !wqe_cache_->acquire(place, t, job, again);
+  if (!job->wants_wqe && plan.last) wqe_cache_->release(place);
+  return !job->wants_wqe;
+}
 
 void RxPipeline::process(RxJob* job, Time t, bool again) {
   QpContext& qp = *job->qp;
-  if (!contexts->acquire(qp, ContextRole::kResponder, t, job, again)) return;
+  if (!contexts->acquire(qp, role_of(*job), t, job, again)) return;
   if (!qp.can_receive()) {  // it changed while frames were waiting
     job->plan = transport::RxPlan{};
   } else {
@@ -115,7 +145,7 @@ void RxPipeline::process(RxJob* job, Time t, bool again) {
       qp.established = true;
       events->raise({protocol::EventType::kCommEstablished, qp.qpn}, t);
     }
-    responder->execute(job, t);
+    if (wqe_cache_ == nullptr || wqe_here(job, t, false)) responder->execute(job, t);
     return;
   }
   release_buffer(job, t);

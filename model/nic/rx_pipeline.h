@@ -6,6 +6,7 @@
 #include "base/pool.h"
 #include "nic/interfaces.h"
 #include "nic/stage.h"
+#include "nic/wqe_cache.h"
 
 namespace rnic::nic {
 
@@ -49,8 +50,11 @@ class RxPipeline : public sc_core::sc_module, public RxPipelineIf {
   void retire(RxJob* job) override;
   void release_buffer(RxJob* job, Time t) override;
 
-  /// Goes on with a job whose context has arrived.
-  void context_ready(RxJob* job, Time now);
+  /// Goes on with a job whose context or WQE has arrived.
+  void resume(RxJob* job, Time now);
+
+  /// Where WQEs that wait for their answer are cached; null: all are on chip.
+  void set_wqe_cache(WqeCache* cache) { wqe_cache_ = cache; }
 
   /// From `from` on, all that arrives is ignored.
   void fall_silent(Time from) { silent_from_ = from; }
@@ -66,6 +70,9 @@ class RxPipeline : public sc_core::sc_module, public RxPipelineIf {
   static void leave_queue(RxJob* job);
   void go_on(QpContext& qp, Time t);
   RxJob* take_early(QpContext& qp);
+  ContextRole role_of(const RxJob& job) const;
+  /// Whether the WQE that the frame answers is on chip; if not, the job is resumed when it is.
+  bool wqe_here(RxJob* job, Time t, bool again);
   void run_queue(QpContext& qp, Time t);
 
   transport::Transport& transport_;
@@ -73,6 +80,8 @@ class RxPipeline : public sc_core::sc_module, public RxPipelineIf {
   const QpTable& queue_pairs_;
   protocol::FramePool& frames_;
   Pool<RxJob> jobs_;
+  bool by_role_;  ///< what a context access is for matters
+  WqeCache* wqe_cache_ = nullptr;
   Clock clock_;
   PipelineStage stage_;
   std::unique_ptr<PipelineStage> engine_;

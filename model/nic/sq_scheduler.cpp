@@ -4,13 +4,6 @@
 #include <algorithm>
 
 namespace rnic::nic {
-namespace {
-
-/// Packets that may be picked ahead of the scheduler's own pace before it waits for its clock.
-constexpr std::int64_t kLookAheadPicks = 4;
-
-}  // namespace
-
 void SqScheduler::ContextWait::resume(Time now) {
   SqScheduler* owner = scheduler;
   QpContext& context = *qp;
@@ -29,10 +22,15 @@ SqScheduler::SqScheduler(const sc_core::sc_module_name& name, const config::NicC
       frames_(frames),
       jobs_(jobs),
       stage_(this->name(), config.scheduler, Clock(config.clock_hz)),
+      by_role_(config.qpc_read_entries > 0),
+      request_rate_(config.qp_rate),
+      read_rate_(config.read_engine_rate),
+      granule_(config.fetch_granule),
       slots_(config.tx_slots),
-      look_ahead_(stage_.interval() * kLookAheadPicks),
+      look_ahead_(stage_.interval() * static_cast<std::int64_t>(config.scheduler_look_ahead)),
       wake_("wake", this, &SqScheduler::wake),
-      later_("later", this, &SqScheduler::response_due) {
+      later_("later", this, &SqScheduler::response_due),
+      paced_("paced", this, &SqScheduler::request_due_later) {
   slots_free_.fill(slots_);
   scheduler.bind(*this);
 }
@@ -67,8 +65,13 @@ void SqScheduler::end_stall(Time now) {
 bool SqScheduler::postpone_response(QpContext& qp) {
   // Taking a place in the pipelines for a later time would keep others out until then.
   if (qp.responses.empty()) return false;
-  const Time ready = qp.responses.front().ready;
+  const transport::ResponseEntry& first = qp.responses.front();
+  Time ready = first.ready;
+  if (first.kind == transport::ResponseEntry::Kind::kReadResponse) {
+    ready = std::max(ready, qp.response_free_at);
+  }
   if (ready <= sim_now()) return false;
+  if (qp.granule_open != 0) close_granule(qp, sim_now());
   if (!qp.response_later) {
     qp.response_later = true;
     later_.post(ready, &qp);
@@ -80,6 +83,22 @@ void SqScheduler::response_due(QpContext*& qp) {
   qp->response_later = false;
   if (!transport_.response_due(*qp) || postpone_response(*qp)) return;
   enqueue(*qp, true);
+  run(sim_now());
+}
+
+bool SqScheduler::postpone_request(QpContext& qp) {
+  if (qp.request_free_at <= sim_now()) return false;
+  if (qp.granule_open != 0) close_granule(qp, sim_now());
+  if (!qp.request_later) {
+    qp.request_later = true;
+    paced_.post(qp.request_free_at, &qp);
+  }
+  return true;
+}
+
+void SqScheduler::request_due_later(QpContext*& qp) {
+  qp->request_later = false;
+  if (qp->state == protocol::QpState::kRts) enqueue(*qp, false);
   run(sim_now());
 }
 
@@ -103,8 +122,9 @@ bool SqScheduler::request_due(const QpContext& qp) {
 }
 
 /// Takes queue pairs off the head of `list` as long as their lanes are full.
-void SqScheduler::park_blocked(Ring<QpContext*>& list, bool response) {
+void SqScheduler::park_blocked(Ring<QpContext*>& list, bool response, Time now) {
   while (!list.empty() && slots_free_[transmit_lane(*list.front())] == 0) {
+    if (list.front()->granule_open != 0) close_granule(*list.front(), now);
     parked_[transmit_lane(*list.front())].push_back(Parked{list.front(), response});
     list.pop_front();
   }
@@ -124,10 +144,12 @@ void SqScheduler::give_slot(std::uint32_t lane) {
 bool SqScheduler::pick(Time now) {
   if (responses_.empty() && requests_.empty()) return false;
   if ((lanes_seen_ & ~full_lanes_) != 0) {
-    park_blocked(responses_, true);
-    park_blocked(requests_, false);
+    park_blocked(responses_, true, now);
+    park_blocked(requests_, false, now);
   }
   if ((lanes_seen_ & ~full_lanes_) == 0 || (responses_.empty() && requests_.empty())) {
+    // Packets that wait for others of their granule would wait for ever.
+    while (!open_granules_.empty()) close_granule(*open_granules_.back(), now);
     if (full_since_ == kTimeNever) full_since_ = now;
     return false;
   }
@@ -145,7 +167,11 @@ bool SqScheduler::pick(Time now) {
   QpContext& qp = *list.front();
   list.pop_front();
   (response ? qp.response_ready : qp.request_ready) = false;
-  if (response ? !transport_.response_due(qp) : !request_due(qp)) return true;
+  if (response ? !transport_.response_due(qp) : !request_due(qp)) {
+    if (qp.granule_open != 0) close_granule(qp, now);
+    return true;
+  }
+  if (!response && request_rate_.valid() && postpone_request(qp)) return true;
   response_turn_ = !response;  // who has nothing to send takes no turn
   serve(qp, response, now, false);
   return true;
@@ -159,8 +185,7 @@ void SqScheduler::serve(QpContext& qp, bool response, Time t, bool again) {
   wait->scheduler = this;
   wait->qp = &qp;
   wait->response = response;
-  if (!contexts->acquire(qp, response ? ContextRole::kResponder : ContextRole::kRequester, t, wait,
-                         again)) {
+  if (!contexts->acquire(qp, role_of(qp, response), t, wait, again)) {
     take_slot(qp);  // others must not fill the transmit path meanwhile
     return;
   }
@@ -180,6 +205,11 @@ void SqScheduler::serve_response(QpContext& qp, Time t) {
     return;
   }
   timer->update(qp);  // a stream transport's responses are acknowledged, too
+  if (read_rate_.valid() && job->plan.payload == transport::TxPlan::Payload::kRemote) {
+    const Time needed = read_rate_.time_for(job->plan.length);
+    qp.response_free_at = std::max(qp.response_free_at, sim_now()) + needed;
+    qp.engine_busy += needed;
+  }
   if (transport_.response_due(qp) && !postpone_response(qp)) enqueue(qp, true);
   start(qp, job, std::max(t, job->plan.not_before));
 }
@@ -206,6 +236,12 @@ void SqScheduler::serve_request(QpContext& qp, Time t) {
   TxJob* job = jobs_.take();
   const transport::PlanStatus status = transport_.plan_request(qp, t, job->plan);
   if (status == transport::PlanStatus::kPlanned) {
+    if (request_rate_.valid()) {
+      const Time needed = request_rate_.time_for(job->plan.length);
+      qp.request_free_at = std::max(qp.request_free_at, sim_now()) + needed;
+      qp.engine_busy += needed;
+    }
+    if (wqe_cache_ != nullptr) hold_wqe(qp, job->plan);
     enqueue(qp, false);
     mark_pick(qp, job->plan);
     timer->update(qp);
@@ -214,6 +250,7 @@ void SqScheduler::serve_request(QpContext& qp, Time t) {
     return;
   }
   jobs_.give(job);
+  if (qp.granule_open != 0) close_granule(qp, t);
   if (status == transport::PlanStatus::kNoWqe) wqes->fetch(qp, t);
   if (status == transport::PlanStatus::kDelayed) timer->update(qp);
   if (status == transport::PlanStatus::kBlocked) retire_failed(qp, t);
@@ -250,7 +287,7 @@ void SqScheduler::start(QpContext& qp, TxJob* job, Time t) {
   job->reads_pending = 0;
   job->all_issued = false;
   job->ready = false;
-  job->failed = false;
+  job->failed = job->continued = false;
   job->frame = frames_.take();
   job->frame->trace = job->plan.trace;
   job->frame->payload_bytes = job->plan.length;
@@ -260,7 +297,49 @@ void SqScheduler::start(QpContext& qp, TxJob* job, Time t) {
     qp.tx_head = job;
   }
   qp.tx_tail = job;
+  if (granule_ > 0) note_granule(qp, *job);
   transmit->gather(job, t);
+}
+
+ContextRole SqScheduler::role_of(QpContext& qp, bool response) const {
+  if (!by_role_) return response ? ContextRole::kResponder : ContextRole::kRequester;
+  if (response) {
+    using Kind = transport::ResponseEntry::Kind;
+    const bool read = !qp.responses.empty() && (qp.responses.front().kind == Kind::kReadResponse ||
+                                                qp.responses.front().kind == Kind::kAtomicResponse);
+    return read ? ContextRole::kResponderRead : ContextRole::kResponder;
+  }
+  const transport::SendEntry* entry = qp.entry(qp.tx_number);
+  const bool read = entry != nullptr && (entry->wqe.is_read() || entry->wqe.is_atomic());
+  return read ? ContextRole::kRequesterRead : ContextRole::kRequester;
+}
+
+void SqScheduler::note_granule(QpContext& qp, TxJob& job) {
+  const transport::TxPlan& plan = job.plan;
+  const bool fetched = plan.payload == transport::TxPlan::Payload::kLocal ||
+                       plan.payload == transport::TxPlan::Payload::kRemote;
+  const std::uint64_t next = std::uint64_t{plan.message_offset} + plan.length;
+  if (!fetched) return;
+  job.continued = !plan.last && next / granule_ == plan.message_offset / granule_;
+  const auto stream = static_cast<std::uint8_t>(plan.is_response ? 2 : 1);
+  const std::uint8_t before = qp.granule_open;
+  qp.granule_open = static_cast<std::uint8_t>(job.continued ? before | stream : before & ~stream);
+  if (before == 0 && qp.granule_open != 0) open_granules_.push_back(&qp);
+  if (before != 0 && qp.granule_open == 0) {
+    open_granules_.erase(std::find(open_granules_.begin(), open_granules_.end(), &qp));
+  }
+}
+
+void SqScheduler::close_granule(QpContext& qp, Time t) {
+  qp.granule_open = 0;
+  open_granules_.erase(std::find(open_granules_.begin(), open_granules_.end(), &qp));
+  transmit->close_granule(qp, t);
+}
+
+void SqScheduler::hold_wqe(QpContext& qp, const transport::TxPlan& plan) {
+  const transport::SendEntry* entry = qp.entry(plan.entry_number);
+  if (entry == nullptr || !(entry->wqe.is_read() || entry->wqe.is_atomic())) return;
+  wqe_cache_->hold(WqeCache::of_send(qp, entry->wqe));
 }
 
 }  // namespace rnic::nic

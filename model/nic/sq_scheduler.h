@@ -3,11 +3,13 @@
 
 #include <array>
 #include <systemc>
+#include <vector>
 
 #include "base/event_queue.h"
 #include "base/pool.h"
 #include "nic/interfaces.h"
 #include "nic/stage.h"
+#include "nic/wqe_cache.h"
 
 namespace rnic::nic {
 
@@ -30,6 +32,8 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
   void activate(QpContext& qp, Time t) override;
   void slot_freed(Time t, std::uint32_t lane) override;
 
+  /// Where READs and atomics are held until their answer; null: no limit.
+  void set_wqe_cache(WqeCache* cache) { wqe_cache_ = cache; }
   stats::UnitStats& stats() { return stage_.stats(); }
   std::uint32_t slots_in_use() const {
     std::uint32_t used = 0;
@@ -53,7 +57,7 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
     bool response = false;
   };
 
-  void park_blocked(Ring<QpContext*>& list, bool response);
+  void park_blocked(Ring<QpContext*>& list, bool response, Time now);
   void give_slot(std::uint32_t lane);
   void take_slot(const QpContext& qp) {
     const std::uint32_t lane = transmit_lane(qp);
@@ -75,12 +79,24 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
   void wake(int&);
   void response_due(QpContext*& qp);
   bool postpone_response(QpContext& qp);
+  bool postpone_request(QpContext& qp);
+  void request_due_later(QpContext*& qp);
+  ContextRole role_of(QpContext& qp, bool response) const;
+  void note_granule(QpContext& qp, TxJob& job);
+  void close_granule(QpContext& qp, Time t);
+  void hold_wqe(QpContext& qp, const transport::TxPlan& plan);
 
   transport::Transport& transport_;
   protocol::FramePool& frames_;
   Pool<TxJob>& jobs_;
   Pool<ContextWait> waits_;
   PipelineStage stage_;
+  bool by_role_;  ///< whether it matters if a context is needed for a READ
+  BitRate request_rate_;
+  BitRate read_rate_;
+  std::uint64_t granule_;
+  std::vector<QpContext*> open_granules_;
+  WqeCache* wqe_cache_ = nullptr;
   std::uint32_t slots_;  ///< of each lane
   std::array<std::uint32_t, kTransmitLanes> slots_free_;
   std::uint32_t lanes_seen_ = 0;  ///< bit i: some queue pair uses lane i
@@ -95,6 +111,7 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
   Time full_since_ = kTimeNever;
   EventQueue<SqScheduler, int> wake_;
   EventQueue<SqScheduler, QpContext*> later_;  ///< responses that may not be sent yet
+  EventQueue<SqScheduler, QpContext*> paced_;  ///< requests whose engine is busy
 };
 
 }  // namespace rnic::nic

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <string>
 
 #include "base/rate_server.h"
@@ -39,6 +40,14 @@ class PipelineStage {
     const Reservation slot = server_.reserve(t, interval_);
     stats_.add_busy(interval_);
     return slot.start + latency_;
+  }
+
+  /// Keeps the unit busy for `duration` more, for a request that would leave at `t`; returns when
+  /// it leaves then.
+  Time occupy(Time t, Time duration) {
+    stats_.add_busy(duration);
+    // Right behind what it has begun already.
+    return std::max(t + duration, server_.reserve(kTimeZero, duration).end);
   }
 
   Time free_at() const { return server_.free_at(); }

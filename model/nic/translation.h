@@ -33,6 +33,7 @@ struct Translation : public Waiter {
   std::uint64_t address = 0;
   std::uint32_t length = 0;    ///< 0: check only
   bool refuse_faults = false;  ///< a page that is missing is an answer; else it is waited for
+  bool responder = false;      ///< asked for the peer, not for own work
   TranslationClient* client = nullptr;
   void* owner = nullptr;  ///< the client's job
 
@@ -44,6 +45,10 @@ struct Translation : public Waiter {
   // In progress.
   class TranslationUnit* unit = nullptr;
   std::uint32_t done = 0;
+  std::uint32_t pages = 0;  ///< MTT entries used
+  bool queued = false;      ///< must be answered in order
+  bool resolved = false;    ///< known, but not answered before older ones are
+  Time resolved_at{0};
   bool counted = false;      ///< a resumed request: its MPT lookup was counted before
   bool mtt_counted = false;  ///< likewise of the MTT line at hand
   bool mpt_kept = false;     ///< checks are passed, `mpt` goes on

@@ -7,6 +7,15 @@
 #include "base/sc_time.h"
 
 namespace rnic::nic {
+namespace {
+
+/// What one of the caches is like when each half of a QP has its own.
+config::CacheConfig shared_part(config::CacheConfig cache) {
+  if (cache.split) cache.entries /= 2;
+  return cache;
+}
+
+}  // namespace
 
 void Translation::resume(Time now) { unit->proceed(*this, now); }
 
@@ -18,22 +27,72 @@ TranslationUnit::TranslationUnit(const sc_core::sc_module_name& name,
       mpt_base_(mpt_base),
       mtt_base_(mtt_base),
       mpt_entries_(mpt_entries),
+      mtt_line_log2_(static_cast<std::uint32_t>(__builtin_ctz(config.mtt_line))),
+      mtt_reach_(config.mtt_reach),
+      mtt_fanout_(config.mtt_fanout),
+      order_(config.translation_order),
       stage_(this->name(), config.translation, Clock(config.clock_hz)),
-      mpt_(std::string(this->name()) + ".mpt_cache", config.mpt_cache, seed, tlm_ext::Purpose::kMpt,
-           budget, stats::StallCause::kTranslation, stage_.stats()),
-      mtt_(std::string(this->name()) + ".mtt_cache", config.mtt_cache, seed, tlm_ext::Purpose::kMtt,
-           budget, stats::StallCause::kTranslation, stage_.stats()) {
+      page_interval_(Clock(config.clock_hz).cycles(config.translation_page_interval)),
+      mpt_(std::string(this->name()) + ".mpt_cache", shared_part(config.mpt_cache), seed,
+           tlm_ext::Purpose::kMpt, budget, stats::StallCause::kTranslation, stage_.stats(),
+           Clock(config.clock_hz).cycles(config.translation_l1_latency)),
+      mtt_(std::string(this->name()) + ".mtt_cache", shared_part(config.mtt_cache), seed,
+           tlm_ext::Purpose::kMtt, budget, stats::StallCause::kTranslation, stage_.stats(),
+           Clock(config.clock_hz).cycles(config.translation_l1_latency)) {
   translation.bind(*this);
+  const Time second_level = Clock(config.clock_hz).cycles(config.translation_l1_latency);
+  if (config.mpt_cache.split) {
+    responder_mpt_ = std::make_unique<ContextCache<MptLine>>(
+        std::string(this->name()) + ".mpt_cache.responder", shared_part(config.mpt_cache), seed,
+        tlm_ext::Purpose::kMpt, budget, stats::StallCause::kTranslation, stage_.stats(),
+        second_level);
+  }
+  if (config.mtt_cache.split) {
+    responder_mtt_ = std::make_unique<ContextCache<MttLine>>(
+        std::string(this->name()) + ".mtt_cache.responder", shared_part(config.mtt_cache), seed,
+        tlm_ext::Purpose::kMtt, budget, stats::StallCause::kTranslation, stage_.stats(),
+        second_level);
+  }
+  mpt_of_ = {&mpt_, responder_mpt_ != nullptr ? responder_mpt_.get() : &mpt_};
+  mtt_of_ = {&mtt_, responder_mtt_ != nullptr ? responder_mtt_.get() : &mtt_};
+}
+
+std::uint32_t TranslationUnit::directories(std::uint64_t mtt_count) const {
+  std::uint32_t levels = 0;
+  for (std::uint64_t reach = mtt_reach_; mtt_count > reach; reach *= mtt_fanout_) ++levels;
+  return levels;
+}
+
+TranslationUnit::Queue& TranslationUnit::queue_of(const Translation& request) {
+  const bool strict = order_ == config::TranslationOrder::kStrict;
+  return queues_[strict ? 0 : 2 * std::uint64_t{request.qpn} + (request.responder ? 1 : 0)];
 }
 
 void TranslationUnit::translate(Translation& request, Time t) {
   request.unit = this;
   request.segment_count = 0;
-  request.done = 0;
+  request.done = request.pages = 0;
   request.counted = request.mtt_counted = request.mpt_kept = false;
+  request.resolved = request.queued = false;
   request.started = t;
   request.result = protocol::AccessResult::kOk;
+  if (waiting_ > 0) {
+    // Somebody waits for a miss: those who must not overtake him line up behind.
+    Queue& queue = queue_of(request);
+    if (!queue.empty()) {
+      request.queued = true;
+      ++waiting_;
+      queue.push_back(&request);
+    }
+  }
   proceed(request, stage_.pass(t));
+}
+
+void TranslationUnit::wait_for_turn(Translation& request) {
+  if (request.queued || order_ == config::TranslationOrder::kFree) return;
+  request.queued = true;
+  ++waiting_;
+  queue_of(request).push_back(&request);
 }
 
 void TranslationUnit::proceed(Translation& request, Time t) {
@@ -49,11 +108,13 @@ void TranslationUnit::proceed(Translation& request, Time t) {
   }
   const bool again = request.counted;
   request.counted = false;
-  const MptLine* line = mpt_.lookup(index, again);
+  ContextCache<MptLine>& cache = *mpt_of_[request.responder ? 1 : 0];
+  const MptLine* line = cache.lookup(index, again, t);
   if (line == nullptr) {
     request.counted = true;
-    mpt_.fetch(index, mpt_base_ + std::uint64_t{index} * MptLine::kLineBytes, t, *dma.operator->(),
-               &request);
+    wait_for_turn(request);
+    cache.fetch(index, mpt_base_ + std::uint64_t{index} * MptLine::kLineBytes, t, *dma.operator->(),
+                &request);
     return;
   }
   const protocol::MptEntry& mpt = line->entry;
@@ -62,23 +123,25 @@ void TranslationUnit::proceed(Translation& request, Time t) {
   if (request.result != protocol::AccessResult::kOk || walk(request, mpt, t)) answer(request, t);
 }
 
-bool TranslationUnit::walk(Translation& request, const protocol::MptEntry& mpt, Time t) {
+bool TranslationUnit::walk(Translation& request, const protocol::MptEntry& mpt, Time& when) {
+  Time t = when;
+  ContextCache<MttLine>& cache = *mtt_of_[request.responder ? 1 : 0];
   while (request.done < request.length) {
     const protocol::MttLocation at = protocol::locate(mpt, request.address + request.done);
-    const std::uint64_t line_number = at.index / MttLine::kEntries;
+    const std::uint64_t line_number = at.index >> mtt_line_log2_;
     const bool again = request.mtt_counted;
     request.mtt_counted = false;
-    const MttLine* line = mtt_.lookup(line_number, again);
+    const MttLine* line = cache.lookup(line_number, again, t);
     if (line == nullptr) {
       request.mtt_counted = true;
       // Kept: requests that evict each other's entries would make no progress otherwise.
       request.mpt = mpt;
       request.mpt_kept = true;
-      mtt_.fetch(line_number, mtt_base_ + line_number * MttLine::kLineBytes, t, *dma.operator->(),
-                 &request);
+      wait_for_turn(request);
+      fetch_mtt(cache, request, line_number, t);
       return false;
     }
-    const protocol::MttEntry& entry = line->entries[at.index % MttLine::kEntries];
+    const protocol::MttEntry& entry = line->entries[at.index & ((1U << mtt_line_log2_) - 1)];
     if ((mpt.access & protocol::kAccessOnDemand) != 0 && !entry.present()) {
       return fault(request, at.index);
     }
@@ -86,7 +149,9 @@ bool TranslationUnit::walk(Translation& request, const protocol::MptEntry& mpt, 
         std::min<std::uint64_t>(request.length - request.done, mpt.page_size() - at.offset));
     append(request, entry.address + at.offset, bytes);
     request.done += bytes;
+    ++request.pages;
   }
+  when = t;
   return true;
 }
 
@@ -112,11 +177,17 @@ bool TranslationUnit::fault(Translation& request, std::uint64_t mtt) {
 void TranslationUnit::resume_faults(const protocol::FaultResumeDoorbell& resume, Time t) {
   const std::uint64_t end = resume.first_mtt + resume.count;
   faults_.erase(faults_.lower_bound(resume.first_mtt), faults_.lower_bound(end));
-  for (std::uint64_t line = resume.first_mtt / MttLine::kEntries; line * MttLine::kEntries < end;
-       ++line) {
-    mtt_.invalidate(line);
-  }
+  invalidate_mtts(resume.first_mtt, resume.count);
   fault_waiters_.resume_all(t);
+}
+
+void TranslationUnit::fetch_mtt(ContextCache<MttLine>& cache, Translation& request,
+                                std::uint64_t line, Time t) {
+  const protocol::MptEntry& mpt = request.mpt;
+  const std::uint32_t bytes = protocol::MttEntry::kBytes << mtt_line_log2_;
+  const std::uint64_t last = (mpt.mtt_base + mpt.mtt_count - 1) >> mtt_line_log2_;
+  cache.fetch(LineFetch{line, mtt_base_ + line * bytes, bytes, directories(mpt.mtt_count), last}, t,
+              *dma.operator->(), &request);
 }
 
 void TranslationUnit::append(Translation& request, std::uint64_t address, std::uint32_t bytes) {
@@ -134,17 +205,46 @@ void TranslationUnit::append(Translation& request, std::uint64_t address, std::u
 }
 
 void TranslationUnit::answer(Translation& request, Time t) {
-  request.client->translated(request, t);
+  if (page_interval_ > kTimeZero && request.pages > 1) {
+    t = stage_.occupy(t, page_interval_ * static_cast<std::int64_t>(request.pages - 1));
+  }
+  if (!request.queued) {
+    request.client->translated(request, t);
+    return;
+  }
+  request.resolved = true;
+  request.resolved_at = t;
+  deliver(queue_of(request), t);
+}
+
+void TranslationUnit::deliver(Queue& queue, Time t) {
+  // A client may ask for more from within its answer; it lines up behind.
+  while (!queue.empty() && queue.front()->resolved) {
+    Translation* request = queue.front();
+    queue.pop_front();
+    --waiting_;
+    t = std::max(t, request->resolved_at);
+    request->client->translated(*request, t);
+  }
 }
 
 void TranslationUnit::invalidate(std::uint32_t key, std::uint32_t first_mtt, std::uint32_t count) {
-  mpt_.invalidate(protocol::key_index(key));
+  const std::uint32_t index = protocol::key_index(key);
+  mpt_.invalidate(index);
+  if (responder_mpt_ != nullptr) responder_mpt_->invalidate(index);
   if (count == 0) return;
   faults_.erase(faults_.lower_bound(first_mtt),
                 faults_.lower_bound(std::uint64_t{first_mtt} + count));
-  const std::uint64_t first_line = first_mtt / MttLine::kEntries;
-  const std::uint64_t last_line = (std::uint64_t{first_mtt} + count - 1) / MttLine::kEntries;
-  for (std::uint64_t line = first_line; line <= last_line; ++line) mtt_.invalidate(line);
+  invalidate_mtts(first_mtt, count);
+}
+
+void TranslationUnit::invalidate_mtts(std::uint64_t first, std::uint64_t count) {
+  const std::uint64_t first_line = first >> mtt_line_log2_;
+  const std::uint64_t last_line = (first + count - 1) >> mtt_line_log2_;
+  for (std::uint64_t line = first_line; line <= last_line; ++line) {
+    mtt_.invalidate(line);
+    if (responder_mtt_ != nullptr) responder_mtt_->invalidate(line);
+  }
 }
 
 }  // namespace rnic::nic

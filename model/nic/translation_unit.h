@@ -2,8 +2,10 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <set>
 #include <systemc>
+#include <unordered_map>
 
 #include "nic/context_cache.h"
 #include "nic/interfaces.h"
@@ -20,7 +22,7 @@ struct MptLine {
   void load(const std::uint8_t* bytes) { entry = protocol::MptEntry::decode(bytes); }
 };
 
-/// Eight consecutive MTT entries on chip.
+/// Consecutive MTT entries on chip, as many as nic.mtt_cache.line.
 struct MttLine {
   static constexpr std::uint32_t kEntries = 8;
   static constexpr std::uint32_t kLineBytes = kEntries * protocol::MttEntry::kBytes;
@@ -34,7 +36,8 @@ struct MttLine {
 
 /// Key check and address translation: key -> MPT entry (validity, PD, rights, bounds) -> MTT walk,
 /// page by page, contiguous pages merged. Both tables live in host context memory and are cached
-/// here; a miss is a DMA read, later requests go on (hit under miss).
+/// here; a miss is a DMA read (one more for each level of directories that a large region needs),
+/// later requests go on meanwhile. Answers may overtake each other as nic.translation_order allows.
 class TranslationUnit : public sc_core::sc_module, public TranslationIf {
  public:
   sc_core::sc_export<TranslationIf> translation{"translation"};
@@ -46,6 +49,9 @@ class TranslationUnit : public sc_core::sc_module, public TranslationIf {
                   std::uint32_t mpt_entries, MissBudget& budget);
 
   void translate(Translation& request, Time t) override;
+  /// Reads that must be made one after the other, before that of a line, for a region of
+  /// `mtt_count` translations.
+  std::uint32_t directories(std::uint64_t mtt_count) const;
   void invalidate(std::uint32_t key, std::uint32_t first_mtt, std::uint32_t count) override;
 
   void resume_faults(const protocol::FaultResumeDoorbell& resume, Time t) override;
@@ -57,24 +63,47 @@ class TranslationUnit : public sc_core::sc_module, public TranslationIf {
 
   ContextCache<MptLine>& mpt_cache() { return mpt_; }
   ContextCache<MttLine>& mtt_cache() { return mtt_; }
+  /// The responder's halves; null where both share one.
+  ContextCache<MptLine>* responder_mpt_cache() { return responder_mpt_.get(); }
+  ContextCache<MttLine>* responder_mtt_cache() { return responder_mtt_.get(); }
   stats::UnitStats& stats() { return stage_.stats(); }
 
  private:
+  /// Requests of one half of a QP (or all, in strict order) that wait for their turn to be
+  /// answered.
+  using Queue = Ring<Translation*>;
+
   /// Tells the driver of a missing page; false: the request waits for it.
   bool fault(Translation& request, std::uint64_t mtt);
-  bool walk(Translation& request, const protocol::MptEntry& mpt, Time t);
+  void invalidate_mtts(std::uint64_t first, std::uint64_t count);
+  bool walk(Translation& request, const protocol::MptEntry& mpt, Time& when);
+  void fetch_mtt(ContextCache<MttLine>& cache, Translation& request, std::uint64_t line, Time t);
+  void wait_for_turn(Translation& request);
+  Queue& queue_of(const Translation& request);
+  void deliver(Queue& queue, Time t);
   static void append(Translation& request, std::uint64_t address, std::uint32_t bytes);
   void answer(Translation& request, Time t);
 
   std::uint64_t mpt_base_;
   std::uint64_t mtt_base_;
   std::uint32_t mpt_entries_;
+  std::uint32_t mtt_line_log2_;
+  std::uint64_t mtt_reach_;
+  std::uint64_t mtt_fanout_;
+  config::TranslationOrder order_;
   PipelineStage stage_;
+  Time page_interval_;
   ContextCache<MptLine> mpt_;
   ContextCache<MttLine> mtt_;
   std::set<std::uint64_t> faults_;  ///< MTT entries that the driver has been asked for
   WaitList fault_waiters_;
   std::uint64_t page_faults_ = 0;
+  std::unique_ptr<ContextCache<MptLine>> responder_mpt_;
+  std::unique_ptr<ContextCache<MttLine>> responder_mtt_;
+  std::array<ContextCache<MptLine>*, 2> mpt_of_;  ///< of the requester, of the responder
+  std::array<ContextCache<MttLine>*, 2> mtt_of_;
+  std::uint64_t waiting_ = 0;  ///< requests in all queues
+  std::unordered_map<std::uint64_t, Queue> queues_;
 };
 
 }  // namespace rnic::nic

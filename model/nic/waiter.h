@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+
 #include "base/time.h"
 
 namespace rnic::nic {
@@ -13,6 +15,7 @@ class Waiter {
   virtual void resume(Time now) = 0;
 
   Waiter* next_waiter = nullptr;
+  std::uint8_t progress = 0;  ///< for who resumes it: how far what was asked has come
 };
 
 /// FIFO of waiters.

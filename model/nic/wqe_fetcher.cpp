@@ -14,7 +14,7 @@ using stats::Stage;
 WqeFetcher::WqeFetcher(const sc_core::sc_module_name& name, const config::NicConfig& config)
     : sc_module(name),
       prefetch_(config.wqe_prefetch),
-      buffered_(config.wqe_cache),
+      buffered_(config.wqe_buffer),
       stage_(this->name(), config.wqe_decode, Clock(config.clock_hz)) {
   wqes.bind(*this);
 }

@@ -87,6 +87,9 @@ struct OpcodeInfo {
     return kind == OpcodeKind::kReadResponse || kind == OpcodeKind::kAck ||
            kind == OpcodeKind::kAtomicAck;
   }
+  constexpr bool is_read() const {
+    return kind == OpcodeKind::kReadRequest || kind == OpcodeKind::kReadResponse;
+  }
   constexpr bool may_carry_payload() const {
     return kind == OpcodeKind::kSend || kind == OpcodeKind::kWrite ||
            kind == OpcodeKind::kReadResponse;

@@ -15,6 +15,7 @@ enum class Purpose : std::uint8_t {
   kWqe,
   kRqWqe,
   kQpc,
+  kCqc,
   kMpt,
   kMtt,
   kPayload,

@@ -147,6 +147,13 @@ std::uint32_t RcTransport::destination(const protocol::Frame& frame) {
   return bth.dest_qpn;
 }
 
+FrameUse RcTransport::use_of(const protocol::Frame& frame) const {
+  const std::uint8_t* p = frame.header + encapsulation_.outer_bytes();
+  const OpcodeInfo info = protocol::opcode_info(protocol::Bth::decode(p).opcode);
+  const bool atomic = info.has_atomiceth || info.has_atomicacketh;
+  return {info.is_response(), info.is_read() || atomic};
+}
+
 RcTransport::Incoming RcTransport::decode(const protocol::Frame& frame) const {
   Incoming in;
   const std::uint8_t* p = frame.header + encapsulation_.outer_bytes();

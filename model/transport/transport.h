@@ -110,6 +110,12 @@ struct RxPlan {
   std::uint32_t source_qpn = 0;  ///< datagram: the sender's queue pair
 };
 
+/// What an arriving frame touches of its queue pair.
+struct FrameUse {
+  bool for_requester = false;  ///< answers a request of this end
+  bool read = false;           ///< belongs to a READ or an atomic
+};
+
 /// Reliability and framing that differ between the wires, without time of its own: it decides, the
 /// NIC's units spend the time. One object a NIC; per-connection state lives in the QueuePair.
 class Transport {
@@ -139,6 +145,10 @@ class Transport {
 
   /// Queue pair that a frame is for: 0 when it is not for this NIC or cannot be parsed.
   virtual std::uint32_t destination(const protocol::Frame& frame) = 0;
+
+  /// What a frame that destination() accepted touches. A stream transport has one state for both
+  /// halves, which counts as the responder's.
+  virtual FrameUse use_of(const protocol::Frame& /*frame*/) const { return {}; }
 
   /// Runs an arriving frame through the connection's state machine.
   virtual void receive(QueuePair& qp, const protocol::Frame& frame, Time now, RxPlan& plan) = 0;

@@ -223,7 +223,8 @@ std::string wait_clause(const Result& result, stats::StallCause cause) {
     case stats::StallCause::kTranslation:
       return "address translations from host memory" + worst_cache(result, "t_cache");
     case stats::StallCause::kWqe:
-      return "WQEs from host memory: nic.wqe_prefetch or more QPs would overlap the fetches";
+      return "WQEs from host memory: nic.wqe_prefetch or more QPs would overlap the fetches" +
+             worst_cache(result, "wqe_cache");
     default:
       return {};
   }

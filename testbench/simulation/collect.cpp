@@ -94,6 +94,14 @@ void collect_units(Node& node, Time start, Time now, Result& result) {
   add(nic.doorbell.stats());
   add(nic.scheduler.stats());
   add(nic.qp_contexts.stats());
+  if (nic.has_qp_engines()) {
+    stats::UnitStats engine(std::string(node.name()) + ".nic.qp_engine");
+    engine.add_busy(nic.busiest_engine());
+    add(engine);
+  }
+  add(nic.cq_contexts.stats());
+  if (nic.wqe_cache != nullptr) add(nic.wqe_cache->stats());
+  if (nic.rq_wqe_cache != nullptr) add(nic.rq_wqe_cache->stats());
   add(nic.wqe_fetcher.stats());
   add(nic.translation.stats());
   add(nic.dma.unit());
@@ -111,16 +119,35 @@ void collect_units(Node& node, Time start, Time now, Result& result) {
   const std::string host = node.name();
   add_as(nic.port.link.unit(), host + ".nic.port");
   collect_host_side(node.host, node.pcie, host, start, now, result);
-  const auto cache = [&result](const std::string& name, std::uint64_t hits, std::uint64_t misses) {
-    result.caches.push_back({name, hits, misses});
-  };
-  const auto& qpc = nic.qp_contexts.cache().cache();
-  const auto& mpt = nic.translation.mpt_cache().cache();
-  const auto& mtt = nic.translation.mtt_cache().cache();
+}
+
+/// A cache with what belongs to it: its first level, and the responder's half when they are split.
+template <typename Entry>
+void collect_cache(const std::string& name, nic::ContextCache<Entry>* cache, Result& result) {
+  if (cache == nullptr) return;
+  result.caches.push_back({name, cache->cache().hits(), cache->cache().misses()});
+  if (auto* near = cache->first_level()) {
+    result.caches.push_back({name + ".l0", near->hits(), near->misses()});
+  }
+}
+
+void collect_caches(Node& node, Result& result) {
+  nic::Nic& nic = node.nic;
+  nic::TranslationUnit& translation = nic.translation;
   const std::string prefix = std::string(node.name()) + ".nic.";
-  cache(prefix + "qpc_cache", qpc.hits(), qpc.misses());
-  cache(prefix + "mpt_cache", mpt.hits(), mpt.misses());
-  cache(prefix + "mtt_cache", mtt.hits(), mtt.misses());
+  collect_cache(prefix + "qpc_cache", &nic.qp_contexts.cache(), result);
+  collect_cache(prefix + "qpc_cache.responder", nic.qp_contexts.responder_cache(), result);
+  collect_cache(prefix + "mpt_cache", &translation.mpt_cache(), result);
+  collect_cache(prefix + "mpt_cache.responder", translation.responder_mpt_cache(), result);
+  collect_cache(prefix + "mtt_cache", &translation.mtt_cache(), result);
+  collect_cache(prefix + "mtt_cache.responder", translation.responder_mtt_cache(), result);
+  collect_cache(prefix + "cqc_cache", &nic.cq_contexts.cache(), result);
+  for (nic::WqeCache* cache : {nic.wqe_cache.get(), nic.rq_wqe_cache.get()}) {
+    if (cache != nullptr) {
+      collect_cache(prefix + (cache == nic.wqe_cache.get() ? "wqe_cache" : "rq_wqe_cache"),
+                    &cache->cache(), result);
+    }
+  }
 }
 
 void collect_pcie(const std::string& node, const pcie::Link& link, Result& result) {
@@ -292,6 +319,7 @@ Result collect(System& system, const config::LoadedConfig& loaded) {
   for (std::size_t i = 0; i < system.nodes.size(); ++i) {
     Node& node = *system.nodes[i];
     collect_units(node, start, now, result);
+    collect_caches(node, result);
     collect_pcie(node.name(), node.pcie, result);
     result.counters.push_back(
         counters_of(node, system.config().transport.protocol == config::Protocol::kIwarp));

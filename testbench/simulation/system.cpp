@@ -14,7 +14,7 @@ namespace {
 
 nic::ContextTables tables_of(const host::ContextMemory& memory) {
   return {memory.address_of_qpc(0), memory.address_of_mpt(0), memory.address_of_mtt(0),
-          memory.layout().mpts};
+          memory.layout().mpts, memory.address_of_cqc(0)};
 }
 
 network::FaultConfig faults_of(const config::LinkConfig& link) {

@@ -148,6 +148,7 @@ TEST(TranslationUnit, HitsGoOnUnderAMiss) {
   const Time now = sim_now();
   Translation miss = rig.make(8 * 4096, 64);
   Translation hit = rig.make(0, 64);
+  hit.qpn = 1;  // another queue pair than the one that misses
   rig.unit.translate(miss, now);
   rig.unit.translate(hit, now);
   ASSERT_EQ(rig.answers.size(), 1U);

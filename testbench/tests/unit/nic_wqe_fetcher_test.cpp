@@ -20,7 +20,7 @@ config::NicConfig fetcher_config() {
   config::NicConfig config = nic_config();
   config.wqe_decode = {4, 2};
   config.wqe_prefetch = 4;
-  config.wqe_cache = 16;
+  config.wqe_buffer = 16;
   return config;
 }
 

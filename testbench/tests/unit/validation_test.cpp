@@ -81,7 +81,7 @@ TEST(ValidationTest, QueuesAndLimits) {
                  "nic.max_rd_atomic");
   expect_refused({{"transport.max_dest_rd_atomic", "8"}}, "transport.max_rd_atomic",
                  "transport.max_dest_rd_atomic");
-  expect_refused({{"nic.wqe_cache", "4"}}, "nic.wqe_prefetch", "nic.wqe_cache");
+  expect_refused({{"nic.wqe_buffer", "4"}}, "nic.wqe_prefetch", "nic.wqe_buffer");
   expect_refused({{"nic.rx_buffer", "8KiB"}}, "nic.rx_buffer", "transport.mtu");
 }
 

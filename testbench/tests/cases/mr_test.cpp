@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+// Message rate: doorbells, inline, scatter/gather entries, scheduling of queue pairs.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "support/program.h"
+#include "support/verbs_rig.h"
+
+namespace rnic::testbench {
+namespace {
+
+using host::Status;
+using host::verbs::QpInitAttr;
+using host::verbs::SendFlags;
+using host::verbs::Wc;
+using host::verbs::WrOpcode;
+using protocol::WcStatus;
+
+double rate_of(const ProgramRun& run) { return run.number("/message_rate_mops"); }
+double gbps_of(const ProgramRun& run) { return run.number("/throughput_gbps"); }
+std::string limiter(const ProgramRun& run) { return run.result["bottleneck"]["unit"]; }
+
+const Settings kStream{{"workload.pattern", "bandwidth"}, {"sim.payload", "none"}};
+
+TEST(CaseMR, MR01_PostingStyles) {
+  // Twelve threads with a QP each, 64 B READs: one at a time; a few; a doorbell for each of many;
+  // lists of 16. A WR costs its thread about 80 + 120 + 40 ns with a doorbell and a CQE of its own;
+  // a device that forms a packet every 14 ns takes 71 M/s in all.
+  const Settings base = with(kStream, {{"workload.op", "read"},
+                                       {"workload.threads", "12"},
+                                       {"workload.qps", "12"},
+                                       {"workload.iterations", "12000"},
+                                       {"workload.signal_every", "1"},
+                                       {"cpu.post_cost", "80ns"},
+                                       {"cpu.doorbell_cost", "120ns"},
+                                       {"cpu.cqe_cost", "40ns"},
+                                       {"nic.packetizer.interval", "7"},
+                                       {"nic.wqe_prefetch", "16"},
+                                       {"nic.wqe_buffer", "64"}});
+  const ProgramRun one =
+      run_well(with(base, {{"workload.depth", "1"}, {"workload.iterations", "1200"}}));
+  const ProgramRun few = run_well(with(base, {{"workload.depth", "6"}}));
+  const ProgramRun many = run_well(with(base, {{"workload.depth", "32"}}));
+  const ProgramRun lists = run_well(with(
+      base,
+      {{"workload.depth", "64"}, {"workload.post_batch", "16"}, {"workload.signal_every", "16"}}));
+  // Closed loop: 12 threads, one round trip a message.
+  EXPECT_NEAR(rate_of(one), 12e3 / one.number("/latency_ns/mean"), 0.10 * rate_of(one));
+  EXPECT_LT(rate_of(one), rate_of(few));
+  EXPECT_LT(rate_of(few), rate_of(many));
+  EXPECT_LT(rate_of(many), rate_of(lists));
+  EXPECT_GE(rate_of(lists) / rate_of(many), 1.3);
+  EXPECT_LE(rate_of(lists) / rate_of(many), 1.7);
+  EXPECT_GT(rate_of(lists) / rate_of(one), 10);
+}
+
+TEST(CaseMR, MR03_AFixedCostForEachWorkRequest) {
+  // 40 ns to build, 320 ns for the doorbell, 6 ns for the 64 B it carries: 366 ns, and the share of
+  // polling. Sizes far below what 100 Gb/s could carry in that time (4.6 KB).
+  const Settings base = with(kStream, {{"cpu.doorbell_cost", "320ns"},
+                                       {"workload.iterations", "2000"},
+                                       {"workload.inline_max", "0"}});
+  const auto run = [&base](const char* op, const std::string& size) {
+    return run_well(with(base, {{"workload.op", op}, {"workload.msg_size", size}}));
+  };
+  const double write = rate_of(run("write", "2"));
+  EXPECT_GT(write, 2.5);
+  EXPECT_LT(write, 1e3 / 366);
+  for (const char* size : {"8", "32", "128", "1024"}) {
+    for (const char* op : {"write", "read"}) {
+      const ProgramRun measured = run(op, size);
+      EXPECT_NEAR(rate_of(measured), write, 0.02 * write) << op << size;
+      EXPECT_NEAR(gbps_of(measured), write * std::stod(size) * 8e-3, 0.02 * gbps_of(measured));
+      EXPECT_EQ(limiter(measured), "host0.cpu") << op << size;
+    }
+  }
+}
+
+TEST(CaseMR, MR04_ListsOfWorkRequests) {
+  constexpr int kMessages = 4096;
+  const Settings base = with(kStream, {{"workload.msg_size", "8"},
+                                       {"workload.depth", "512"},
+                                       {"workload.iterations", std::to_string(kMessages)},
+                                       {"sim.warmup", "0"},
+                                       {"nic.blueflame", "false"}});
+  std::vector<double> rates;
+  for (const int list : {1, 4, 16, 32, 128}) {
+    const ProgramRun run = run_well(with(base, {{"workload.post_batch", std::to_string(list)},
+                                                {"workload.signal_every", std::to_string(list)}}));
+    rates.push_back(rate_of(run));
+    EXPECT_EQ(run.counter("doorbells"), static_cast<std::uint64_t>(kMessages / list));
+    EXPECT_EQ(run.counter("cqes"), static_cast<std::uint64_t>(kMessages / list));
+    if (rates.size() > 1) EXPECT_GE(rates.back(), 0.99 * rates[rates.size() - 2]) << list;
+  }
+  EXPECT_GE(rates.back() / rates.front(), 1.4);
+  EXPECT_LE(rates.back() / rates.front(), 3.0);
+  // The CQE frequency is separate.
+  const ProgramRun separate =
+      run_well(with(base, {{"workload.post_batch", "32"}, {"workload.signal_every", "64"}}));
+  EXPECT_EQ(separate.counter("doorbells"), 128U);
+  EXPECT_EQ(separate.counter("cqes"), 64U);
+}
+
+TEST(CaseMR, MR06_InlineShortensLatencyAndCostsRate) {
+  // Filling a cache line of the BlueFlame register takes 30 ns; without inline each message needs a
+  // payload read over PCIe, of which two may be under way.
+  const auto measure = [](const char* pattern, const char* size, const char* inline_max) {
+    return run_well({{"workload.pattern", pattern},
+                     {"workload.msg_size", size},
+                     {"workload.inline_max", inline_max},
+                     {"nic.max_inline", "256"},
+                     {"cpu.blueflame_cost_per_64b", "30ns"},
+                     {"pcie.read_tags", "2"},
+                     {"workload.iterations", "1000"}});
+  };
+  for (const char* size : {"64", "192"}) {
+    EXPECT_LT(measure("latency", size, "256").number("/latency_ns/p50"),
+              measure("latency", size, "0").number("/latency_ns/p50"));
+  }
+  // One cache line with the data in it saves the read; four cost more than it.
+  EXPECT_GT(rate_of(measure("bandwidth", "16", "256")), rate_of(measure("bandwidth", "16", "0")));
+  EXPECT_LT(rate_of(measure("bandwidth", "192", "256")), rate_of(measure("bandwidth", "192", "0")));
+}
+
+/// A further queue pair in INIT.
+host::verbs::QueuePair* make_qp(RigSide& side, const QpInitAttr& attr) {
+  auto* qp = side.verbs().create_qp(side.core, side.pd, *side.send_cq, *side.recv_cq, attr);
+  if (qp == nullptr) return nullptr;
+  host::verbs::QpAttr init;
+  init.qp_state = protocol::QpState::kInit;
+  init.access_flags = protocol::kAccessRemoteMask;
+  using Mask = protocol::QpAttrMask;
+  EXPECT_EQ(
+      side.verbs().modify_qp(side.core, *qp, init,
+                             Mask::kState | Mask::kPkeyIndex | Mask::kPort | Mask::kAccessFlags),
+      Status::kOk);
+  return qp;
+}
+
+/// Gives both sides a further connected queue pair, which is theirs from then on.
+void use_new_qps(VerbsRig& rig, const QpInitAttr& attr) {
+  rig.a.qp = make_qp(rig.a, attr);
+  rig.b.qp = make_qp(rig.b, attr);
+  rig.a.connect(rig.b.qp->qpn, path_between(0, 1), rig.config().transport);
+  rig.b.connect(rig.a.qp->qpn, path_between(1, 0), rig.config().transport);
+  rig.settle();
+}
+
+TEST(CaseMR, MR07_MoreInlineThanTheDeviceOrTheQueueTakes) {
+  VerbsRig rig({{"nic.max_inline", "512"}});
+  rig.run([&rig] {
+    rig.connect();
+    QpInitAttr attr;
+    attr.max_inline_data = 828;
+    EXPECT_EQ(make_qp(rig.a, attr), nullptr);
+    attr.max_inline_data = 128;
+    use_new_qps(rig, attr);
+    const RigBuffer source = rig.a.buffer(4096);
+    const RigBuffer target = rig.b.buffer(4096);
+    const protocol::Sge sge{source.address, 129, source.region.lkey};
+    host::verbs::SendWr wr;
+    wr.opcode = WrOpcode::kRdmaWrite;
+    wr.flags = SendFlags::kSignaled | SendFlags::kInline;
+    wr.sg_list = &sge;
+    wr.num_sge = 1;
+    wr.remote_addr = target.address;
+    wr.rkey = target.region.rkey;
+    const std::uint64_t sent = rig.a.port().sent().data_packets;
+    EXPECT_EQ(rig.a.verbs().post_send(rig.a.core, *rig.a.qp, &wr, 1), Status::kEinval);
+    rig.settle();
+    EXPECT_EQ(rig.a.port().sent().data_packets, sent);
+    Wc wc;
+    EXPECT_EQ(rig.a.verbs().poll_cq(rig.a.core, *rig.a.send_cq, 1, &wc), 0U);
+  });
+}
+
+TEST(CaseMR, MR10_QueuePairsShareWhatTheirEnginesLeave) {
+  // An engine of 194 Gb/s a QP, half of a 400 Gb/s pair of ports.
+  const Settings base = with(kStream, {{"transport.protocol", "rocev2"},
+                                       {"link.rate", "400Gbps"},
+                                       {"pcie.gen", "5"},
+                                       {"pcie.mps", "512"},
+                                       {"nic.qp_rate", "194Gbps"},
+                                       {"workload.msg_size", "64KiB"},
+                                       {"workload.depth", "32"},
+                                       {"workload.iterations", "640"}});
+  const double line = 400.0 * 4096 / 4178;
+  for (const int qps : {1, 2, 4, 8, 16}) {
+    const ProgramRun run = run_well(with(base, {{"workload.qps", std::to_string(qps)}}));
+    const double expected = std::min(qps * 194.0, line);
+    EXPECT_NEAR(gbps_of(run), expected, 0.015 * expected) << qps;
+    if (qps == 1) EXPECT_EQ(limiter(run), "host0.nic.qp_engine");
+    if (qps >= 4) EXPECT_EQ(limiter(run), "host0.nic.port") << qps;
+  }
+}
+
+TEST(CaseMR, MR12_TheCeilingOfEightQueuePairs) {
+  const double ceiling = 400.0 * 4096 / 4178;
+  for (const char* size : {"16KiB", "128KiB", "1MiB"}) {
+    const ProgramRun run = run_well(
+        with(kStream, {{"transport.protocol", "rocev2"},
+                       {"link.rate", "400Gbps"},
+                       {"pcie.gen", "5"},
+                       {"pcie.mps", "512"},
+                       {"workload.qps", "8"},
+                       {"workload.depth", "16"},
+                       {"workload.msg_size", size},
+                       {"sim.warmup", "16"},
+                       {"workload.iterations", size[0] == '1' && size[1] == 'M' ? "32" : "256"}}));
+    EXPECT_NEAR(gbps_of(run), ceiling, 0.006 * ceiling) << size;
+  }
+}
+
+TEST(CaseMR, MR12_AGapBetweenStepsBoundsThroughput) {
+  // One chunk in flight; software takes 11 us a step, during which the chunk moves.
+  VerbsRig rig({{"transport.protocol", "rocev2"},
+                {"link.rate", "400Gbps"},
+                {"pcie.gen", "5"},
+                {"pcie.mps", "512"},
+                {"sim.payload", "none"}});
+  rig.run([&rig] {
+    rig.connect();
+    const RigBuffer source = rig.a.buffer(1 << 20);
+    const RigBuffer target = rig.b.buffer(1 << 20);
+    const auto gbps_with = [&](std::uint32_t chunk) {
+      constexpr int kSteps = 20;
+      rig.a.core.sync();
+      const Time start = sim_now();
+      for (int i = 0; i < kSteps; ++i) {
+        const Time step = rig.a.core.now();
+        EXPECT_EQ(rig.a.post(WrOpcode::kRdmaWrite, source.address, source.region.lkey, chunk,
+                             target.address, target.region.rkey),
+                  Status::kOk);
+        EXPECT_EQ(rig.a.await_send().status, WcStatus::kSuccess);
+        const Time took = rig.a.core.now() - step;
+        if (took < microseconds(11)) rig.a.core.spend(microseconds(11) - took);
+      }
+      rig.a.core.sync();
+      return kSteps * 8.0 * chunk / static_cast<double>((sim_now() - start).count()) * 1e3;
+    };
+    EXPECT_NEAR(gbps_with(32768), 32768 * 8 / 11e3, 0.01 * 24);
+    EXPECT_NEAR(gbps_with(131072), 131072 * 8 / 11e3, 0.01 * 95);
+    const double largest = gbps_with(1 << 20);  // 763 Gb/s if the gap were all
+    EXPECT_LT(largest, 400.0 * 4096 / 4178);
+    EXPECT_GT(largest, 300);
+  });
+}
+
+TEST(CaseMR, MR13_SeveralEntriesCostRate) {
+  // The DMA engine starts a read every 46 ns: eight entries keep it busy for 368 ns, the wire for
+  // 4178 B x 8 / 100 Gb/s = 334 ns.
+  VerbsRig rig({{"transport.protocol", "rocev2"},
+                {"nic.dma.interval", "23"},
+                {"nic.wqe_prefetch", "32"},
+                {"sim.payload", "none"}});
+  rig.run([&rig] {
+    rig.connect();
+    QpInitAttr attr;
+    attr.max_send_wr = 128;
+    attr.max_send_sge = 8;
+    use_new_qps(rig, attr);
+    const RigBuffer source = rig.a.buffer(4096);
+    const RigBuffer target = rig.b.buffer(4096);
+    std::vector<std::uint64_t> wire;
+    const auto rate_with = [&](std::uint32_t entries) {
+      constexpr std::uint32_t kCount = 96;
+      std::vector<protocol::Sge> sges;
+      for (std::uint32_t i = 0; i < entries; ++i) {
+        sges.push_back({source.address + i * (4096 / entries), 4096 / entries, source.region.lkey});
+      }
+      std::vector<host::verbs::SendWr> wrs(kCount);
+      for (auto& wr : wrs) {
+        wr.opcode = WrOpcode::kRdmaWrite;
+        wr.sg_list = sges.data();
+        wr.num_sge = entries;
+        wr.remote_addr = target.address;
+        wr.rkey = target.region.rkey;
+      }
+      wrs.back().flags = SendFlags::kSignaled;
+      rig.settle();
+      const std::uint64_t before = rig.a.port().sent().wire_bytes;
+      const Time start = sim_now();
+      EXPECT_EQ(rig.a.verbs().post_send(rig.a.core, *rig.a.qp, wrs.data(), kCount), Status::kOk);
+      EXPECT_EQ(rig.a.await_send().status, WcStatus::kSuccess);
+      const Time took = sim_now() - start;
+      rig.settle();
+      wire.push_back(rig.a.port().sent().wire_bytes - before);
+      return kCount * 1e6 / static_cast<double>(took.count());
+    };
+    const double one = rate_with(1);
+    const double two = rate_with(2);
+    const double eight = rate_with(8);
+    EXPECT_LE(two, one * 1.001);
+    EXPECT_LT(eight, two);
+    EXPECT_LE(eight / one, 0.95);
+    EXPECT_GE(eight / one, 0.75);
+    EXPECT_EQ(wire[0], wire[1]);
+    EXPECT_EQ(wire[0], wire[2]);
+  });
+}
+
+TEST(CaseMR, MR14_AnEventOfTenOperations) {
+  // The device forms a packet every 10 cycles of 0.75 GHz: 75 M/s. Ten WRs and one CQE an event.
+  const ProgramRun run = run_well(with(kStream, {{"nic.clock", "0.75GHz"},
+                                                 {"nic.packetizer.interval", "10"},
+                                                 {"workload.threads", "8"},
+                                                 {"workload.qps", "16"},
+                                                 {"workload.msg_size", "16"},
+                                                 {"workload.depth", "120"},
+                                                 {"workload.post_batch", "10"},
+                                                 {"workload.signal_every", "10"},
+                                                 {"nic.wqe_prefetch", "16"},
+                                                 {"nic.wqe_buffer", "64"},
+                                                 {"sim.warmup", "4000"},
+                                                 {"workload.iterations", "24000"}}));
+  EXPECT_NEAR(rate_of(run) / 10, 7.5, 0.15);
+  EXPECT_EQ(limiter(run), "host0.nic.packetizer");
+}
+
+TEST(CaseMR, MR16_ASmallSendBehindALargeWrite) {
+  constexpr std::uint32_t kLarge = 4 << 20;
+  VerbsRig rig({{"transport.protocol", "rocev2"}, {"sim.payload", "none"}});
+  rig.run([&rig] {
+    rig.connect();
+    const RigBuffer large = rig.a.buffer(kLarge);
+    const RigBuffer target = rig.b.buffer(kLarge);
+    const RigBuffer small = rig.a.buffer(4096);
+    const RigBuffer sink = rig.b.buffer(4096);
+    host::verbs::QueuePair* first_a = rig.a.qp;
+    host::verbs::QueuePair* first_b = rig.b.qp;
+    use_new_qps(rig, QpInitAttr{});
+    host::verbs::QueuePair* second_a = rig.a.qp;
+    host::verbs::QueuePair* second_b = rig.b.qp;
+    const auto delay = [&](bool same) {
+      rig.b.qp = same ? first_b : second_b;
+      EXPECT_EQ(rig.b.post_recv(sink.address, sink.region.lkey, 64), Status::kOk);
+      rig.settle();
+      rig.a.qp = first_a;
+      EXPECT_EQ(rig.a.post(WrOpcode::kRdmaWrite, large.address, large.region.lkey, kLarge,
+                           target.address, target.region.rkey),
+                Status::kOk);
+      rig.settle(microseconds(5));  // well on its way
+      rig.a.qp = same ? first_a : second_a;
+      const Time start = sim_now();
+      EXPECT_EQ(rig.a.post(WrOpcode::kSend, small.address, small.region.lkey, 64), Status::kOk);
+      EXPECT_EQ(rig.b.await_recv().status, WcStatus::kSuccess);
+      const Time took = sim_now() - start;
+      EXPECT_EQ(rig.a.await_send().status, WcStatus::kSuccess);
+      EXPECT_EQ(rig.a.await_send().status, WcStatus::kSuccess);
+      return took;
+    };
+    // What is left of the WRITE: 4 MiB at 98 Gb/s is 342 us, less the start.
+    const Time behind = delay(true);
+    EXPECT_GT(behind, microseconds(320));
+    EXPECT_LT(behind, microseconds(345));
+    // On its own: latency, and the packets of the WRITE that are in the pipeline already.
+    const Time beside = delay(false);
+    EXPECT_LT(beside, microseconds(15));
+  });
+}
+
+}  // namespace
+}  // namespace rnic::testbench

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+// READ concurrency and responder resources.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "support/program.h"
+#include "support/verbs_rig.h"
+
+namespace rnic::testbench {
+namespace {
+
+using host::Status;
+using host::verbs::Wc;
+using host::verbs::WrOpcode;
+using protocol::WcStatus;
+
+constexpr double kRoceEfficiency4096 = 4096.0 / (4096 + 82);
+
+double gbps_of(const ProgramRun& run) { return run.number("/throughput_gbps"); }
+std::string limiter(const ProgramRun& run) { return run.result["bottleneck"]["unit"]; }
+
+/// A link long enough that the READ window matters. A lossless buffer of that reach is not the
+/// point.
+Settings long_link(const std::string& rate, const std::string& delay) {
+  return {{"transport.protocol", "rocev2"}, {"link.rate", rate}, {"link.delay", delay},
+          {"link.flow_control", "none"},    {"pcie.gen", "5"},   {"sim.payload", "none"},
+          {"nic.max_rd_atomic", "32"}};
+}
+
+TEST(CaseRD, RD01_ReadWindow) {
+  // One block of 32 KB in about 13.5 us; S / L = 19.4 Gb/s for each READ outstanding, up to the
+  // line.
+  Settings base = with(long_link("400Gbps", "5500ns"),
+                       {{"workload.msg_size", "32KiB"}, {"workload.depth", "64"}});
+  const ProgramRun alone =
+      run_well(with(base, {{"workload.op", "read"}, {"workload.iterations", "20"}}));
+  const double latency_ns = alone.number("/latency_ns/mean");
+  EXPECT_NEAR(latency_ns, 13500, 500);
+  base = with(base, {{"workload.pattern", "bandwidth"}, {"workload.iterations", "300"}});
+  double before = 0;
+  for (const int ord : {1, 2, 4, 8, 16, 32}) {
+    const ProgramRun run = run_well(
+        with(base, {{"workload.op", "read"}, {"transport.max_rd_atomic", std::to_string(ord)}}));
+    const double line = 400 * kRoceEfficiency4096;
+    const double expected = std::min(line, ord * 32768.0 * 8 / latency_ns);
+    EXPECT_NEAR(gbps_of(run), expected, 0.10 * expected) << ord;
+    if (ord == 1) EXPECT_NEAR(gbps_of(run) / 8, 2.45, 0.15);  // GB/s
+    if (ord > 1 && ord <= 8) EXPECT_NEAR(gbps_of(run) / before, 2, 0.1) << ord;
+    if (ord <= 8) EXPECT_EQ(limiter(run), "transport.max_rd_atomic") << ord;
+    before = gbps_of(run);
+  }
+  const auto write = [&base](const char* ord) {
+    return gbps_of(
+        run_well(with(base, {{"workload.op", "write"}, {"transport.max_rd_atomic", ord}})));
+  };
+  EXPECT_NEAR(write("1"), write("32"), 0.01 * write("32"));
+}
+
+TEST(CaseRD, RD03_OneQpDoesNotFillFourHundredGigabits) {
+  // A QP's engine moves 93 % of the line with WRITE; its READs come from one engine at the
+  // responder, at 83 %.
+  const Settings base{{"transport.protocol", "rocev2"},
+                      {"link.rate", "400Gbps"},
+                      {"pcie.gen", "5"},
+                      {"pcie.mps", "512"},
+                      {"sim.payload", "none"},
+                      {"workload.pattern", "bandwidth"},
+                      {"workload.msg_size", "1MiB"},
+                      {"workload.depth", "16"},
+                      {"workload.iterations", "32"},
+                      {"sim.warmup", "16"},
+                      {"nic.qp_rate", "365Gbps"},
+                      {"nic.read_engine_rate", "325Gbps"}};
+  const auto run = [&base](const char* op, const char* qps) {
+    return run_well(with(base, {{"workload.op", op}, {"workload.qps", qps}}));
+  };
+  const ProgramRun write1 = run("write", "1");
+  const ProgramRun read1 = run("read", "1");
+  const ProgramRun write2 = run("write", "2");
+  const ProgramRun read2 = run("read", "2");
+  EXPECT_LT(gbps_of(read1), gbps_of(write1));
+  EXPECT_LT(gbps_of(write1), gbps_of(write2));
+  EXPECT_NEAR(gbps_of(read2), gbps_of(write2), 0.02 * gbps_of(write2));
+  EXPECT_GE(gbps_of(read1) / gbps_of(read2), 0.80);
+  EXPECT_LE(gbps_of(read1) / gbps_of(read2), 0.88);
+  EXPECT_NEAR(gbps_of(write2), 400 * kRoceEfficiency4096, 0.01 * 392);
+  for (const char* qps : {"4", "8"}) {
+    EXPECT_NEAR(gbps_of(run("write", qps)), gbps_of(write2), 0.01 * gbps_of(write2)) << qps;
+  }
+  EXPECT_EQ(limiter(write1), "host0.nic.qp_engine");
+  EXPECT_EQ(limiter(read1), "host1.nic.qp_engine");
+  EXPECT_EQ(limiter(write2), "host0.nic.port");
+}
+
+TEST(CaseRD, RD04_EachRemedyRaisesReadBandwidth) {
+  // 16 READs of 64 KB over a round trip of some 54 us: 155 of 185 Gb/s.
+  const Settings base = with(long_link("200Gbps", "25us"), {{"workload.op", "read"},
+                                                            {"workload.pattern", "bandwidth"},
+                                                            {"workload.msg_size", "64KiB"},
+                                                            {"workload.depth", "32"},
+                                                            {"transport.mtu", "1024"},
+                                                            {"workload.iterations", "200"}});
+  const ProgramRun first = run_well(base);
+  const ProgramRun more_qps =
+      run_well(with(base, {{"workload.qps", "4"}, {"workload.iterations", "400"}}));
+  const ProgramRun larger_mtu = run_well(with(base, {{"transport.mtu", "4096"}}));
+  const ProgramRun longer =
+      run_well(with(base, {{"workload.msg_size", "1MiB"}, {"workload.iterations", "64"}}));
+  const ProgramRun both = run_well(with(
+      base, {{"workload.qps", "4"}, {"transport.mtu", "4096"}, {"workload.iterations", "400"}}));
+  EXPECT_EQ(limiter(first), "transport.max_rd_atomic");
+  EXPECT_GT(gbps_of(more_qps), gbps_of(first));
+  EXPECT_GT(gbps_of(larger_mtu), gbps_of(first));
+  EXPECT_GT(gbps_of(longer), gbps_of(first));
+  EXPECT_GE(gbps_of(both), 0.95 * 200 * kRoceEfficiency4096);
+  EXPECT_EQ(limiter(both), "host1.nic.port");
+}
+
+/// `count` READs of `bytes` in one list, all signalled.
+Status post_reads(RigSide& side, std::uint32_t count, std::uint32_t bytes, const RigBuffer& into,
+                  const RigBuffer& from) {
+  std::vector<protocol::Sge> sges(count);
+  std::vector<host::verbs::SendWr> wrs(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    sges[i] = {into.address, bytes, into.region.lkey};
+    wrs[i].wr_id = i + 1;
+    wrs[i].opcode = WrOpcode::kRdmaRead;
+    wrs[i].flags = host::verbs::SendFlags::kSignaled;
+    wrs[i].sg_list = &sges[i];
+    wrs[i].num_sge = 1;
+    wrs[i].remote_addr = from.address;
+    wrs[i].rkey = from.region.rkey;
+  }
+  return side.verbs().post_send(side.core, *side.qp, wrs.data(), count);
+}
+
+TEST(CaseRD, RD06_MoreReadsThanTheResponderTakes) {
+  VerbsRig rig({{"transport.protocol", "rocev2"}});
+  rig.run([&rig] {
+    rig.a.create();
+    rig.b.create();
+    config::TransportConfig requester = rig.config().transport;
+    requester.max_rd_atomic = 16;
+    config::TransportConfig responder = requester;
+    responder.max_dest_rd_atomic = 8;  // not what was agreed
+    responder.max_rd_atomic = 8;
+    rig.a.connect(rig.b.qp->qpn, path_between(0, 1), requester);
+    rig.b.connect(rig.a.qp->qpn, path_between(1, 0), responder);
+    rig.settle();
+    const RigBuffer into = rig.a.buffer(65536);
+    const RigBuffer from = rig.b.buffer(65536);
+    ASSERT_EQ(post_reads(rig.a, 16, 65536, into, from), Status::kOk);
+    for (std::uint64_t i = 1; i <= 16; ++i) {
+      const Wc wc = rig.a.await_send();
+      EXPECT_EQ(wc.wr_id, i);
+      const WcStatus expected = i < 9    ? WcStatus::kSuccess
+                                : i == 9 ? WcStatus::kRemoteInvalidRequestError
+                                         : WcStatus::kWrFlushError;
+      EXPECT_EQ(wc.status, expected) << i;
+    }
+    EXPECT_EQ(rig.b.device_qp().state, protocol::QpState::kError);
+  });
+}
+
+TEST(CaseRD, RD06_WithinTheResponderDepthNothingFails) {
+  VerbsRig rig({{"transport.protocol", "rocev2"}, {"transport.max_rd_atomic", "8"}});
+  rig.run([&rig] {
+    rig.connect();
+    const RigBuffer into = rig.a.buffer(65536);
+    const RigBuffer from = rig.b.buffer(65536);
+    ASSERT_EQ(post_reads(rig.a, 16, 65536, into, from), Status::kOk);
+    for (int i = 0; i < 16; ++i) EXPECT_EQ(rig.a.await_send().status, WcStatus::kSuccess);
+  });
+}
+
+TEST(CaseRD, RD07_DepthBeyondTheDevice) {
+  VerbsRig rig({{"transport.protocol", "rocev2"},
+                {"nic.max_rd_atomic", "8"},
+                {"transport.max_rd_atomic", "8"}});
+  rig.run([&rig] {
+    rig.a.create();
+    using Mask = protocol::QpAttrMask;
+    host::verbs::QpAttr attr;
+    attr.qp_state = protocol::QpState::kRtr;
+    attr.ah_attr = path_between(0, 1);
+    attr.path_mtu = 1024;
+    attr.dest_qp_num = 77;
+    const std::uint32_t to_rtr = Mask::kState | Mask::kAv | Mask::kPathMtu | Mask::kDestQpn |
+                                 Mask::kRqPsn | Mask::kMaxDestRdAtomic | Mask::kMinRnrTimer;
+    attr.max_dest_rd_atomic = 9;
+    EXPECT_EQ(rig.a.verbs().modify_qp(rig.a.core, *rig.a.qp, attr, to_rtr), Status::kEinval);
+    EXPECT_EQ(rig.a.qp->state, protocol::QpState::kInit);
+    attr.max_dest_rd_atomic = 8;
+    EXPECT_EQ(rig.a.verbs().modify_qp(rig.a.core, *rig.a.qp, attr, to_rtr), Status::kOk);
+    attr.qp_state = protocol::QpState::kRts;
+    const std::uint32_t to_rts = Mask::kState | Mask::kSqPsn | Mask::kTimeout | Mask::kRetryCnt |
+                                 Mask::kRnrRetry | Mask::kMaxQpRdAtomic;
+    attr.max_rd_atomic = 16;
+    EXPECT_EQ(rig.a.verbs().modify_qp(rig.a.core, *rig.a.qp, attr, to_rts), Status::kEinval);
+    EXPECT_EQ(rig.a.qp->state, protocol::QpState::kRtr);
+    EXPECT_EQ(rig.a.device_qp().state, protocol::QpState::kRtr);
+    EXPECT_EQ(rig.a.port().sent().data_packets, 0U);
+    attr.max_rd_atomic = 8;
+    EXPECT_EQ(rig.a.verbs().modify_qp(rig.a.core, *rig.a.qp, attr, to_rts), Status::kOk);
+  });
+}
+
+TEST(CaseRD, RD09_SeventeenReadsWithSixteenSlots) {
+  VerbsRig rig({{"transport.protocol", "rocev2"}});
+  rig.run([&rig] {
+    rig.connect();
+    const RigBuffer into = rig.a.buffer(65536);
+    const RigBuffer from = rig.b.buffer(65536);
+    ASSERT_EQ(post_reads(rig.a, 17, 65536, into, from), Status::kOk);
+    // Looked at with every poll, some 25 ns apart, until all are there.
+    std::uint32_t most = 0;
+    std::vector<Wc> done;
+    while (done.size() < 17) {
+      rig.a.core.sync();
+      most = std::max(most, rig.a.device_qp().outstanding_reads);
+      Wc wc;
+      if (rig.a.verbs().poll_cq(rig.a.core, *rig.a.send_cq, 1, &wc) == 1) done.push_back(wc);
+    }
+    EXPECT_EQ(most, 16U);
+    for (std::size_t i = 0; i < done.size(); ++i) {
+      EXPECT_EQ(done[i].wr_id, i + 1);
+      EXPECT_EQ(done[i].status, WcStatus::kSuccess);
+    }
+  });
+}
+
+TEST(CaseRD, RD10_ReadsQueueBehindTheirWindow) {
+  // All fragments of a burst posted at once, 8 KB each, over a round trip of some 42 us. The window
+  // holds 16, so that the second half of 32 waits for one round trip more: N / ORD - 1 = 1.
+  const Settings base = with(long_link("100Gbps", "20us"), {{"workload.msg_size", "8KiB"}});
+  const auto worst = [&base](const char* op, const char* fragments) {
+    return run_well(with(base, {{"workload.op", op},
+                                {"workload.pattern", "bandwidth"},
+                                {"workload.depth", fragments},
+                                {"workload.post_batch", fragments},
+                                {"workload.signal_every", "1"},
+                                {"workload.iterations", fragments},
+                                {"sim.warmup", "0"}}))
+        .number("/latency_ns/max");
+  };
+  const double read16 = worst("read", "16");
+  const double read32 = worst("read", "32");
+  const double write16 = worst("write", "16");
+  EXPECT_NEAR(read16, write16, 0.03 * write16);  // as long as all fit
+  EXPECT_GT(read32, 1.3 * worst("write", "32"));
+  // The slot of the second half's first READ is free one round trip after the start.
+  const double round_trip =
+      run_well(with(base, {{"workload.op", "read"}, {"workload.iterations", "9"}}))
+          .number("/latency_ns/mean");
+  EXPECT_NEAR(read32 - read16, round_trip, 0.10 * round_trip);
+}
+
+TEST(CaseRD, RD11_ReadAgainstWriteLatency) {
+  // Paths of about 1 us one way (300 ns of it cable). WRITE without inline fetches its payload over
+  // PCIe once, READ crosses the wire twice and has its payload fetched at the responder.
+  const auto latency = [](const char* op) {
+    return run_well({{"workload.op", op},
+                     {"workload.inline_max", "0"},
+                     {"transport.protocol", "rocev2"},
+                     {"link.delay", "300ns"},
+                     {"workload.iterations", "50"}})
+        .number("/latency_ns/p50");
+  };
+  const double ratio = latency("read") / latency("write");
+  EXPECT_GE(ratio, 1.3);
+  EXPECT_LE(ratio, 1.6);
+}
+
+}  // namespace
+}  // namespace rnic::testbench

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// On-NIC caches, scalability, object limits. Caches are scaled down, fully associative.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "support/program.h"
+#include "support/verbs_rig.h"
+
+namespace rnic::testbench {
+namespace {
+
+double rate_of(const ProgramRun& run) { return run.number("/message_rate_mops"); }
+double gbps_of(const ProgramRun& run) { return run.number("/throughput_gbps"); }
+
+/// Hits of all look-ups in a cache of host 0, 0 to 1.
+double hit_rate(const ProgramRun& run, const std::string& cache) {
+  for (const auto& row : run.result["caches"]) {
+    if (row["name"] != "host0.nic." + cache) continue;
+    const double hits = row["hits"];
+    const double misses = row["misses"];
+    return hits / std::max(1.0, hits + misses);
+  }
+  ADD_FAILURE() << "no cache " << cache;
+  return 0;
+}
+
+/// A cache of `entries`, searched as a whole.
+Settings cache(const std::string& name, int entries) {
+  return {{"nic." + name + ".entries", std::to_string(entries)},
+          {"nic." + name + ".ways", std::to_string(entries)}};
+}
+
+const Settings kStream{{"workload.pattern", "bandwidth"}, {"sim.payload", "none"}};
+
+TEST(CaseSC, SC01_OneLargeRegionAgainstTwoSmallerOnes) {
+  // Scaled 1:1024: directories beyond 4 MiB of 4 KiB pages. READs in sequence; a line of eight
+  // translations is missing every 32 KiB, one serial read of memory or two.
+  const Settings base =
+      with(with(kStream, cache("mtt_cache", 16)), {{"transport.protocol", "rocev2"},
+                                                   {"link.rate", "400Gbps"},
+                                                   {"pcie.gen", "5"},
+                                                   {"pcie.mps", "512"},
+                                                   {"workload.op", "read"},
+                                                   {"workload.msg_size", "64KiB"},
+                                                   {"workload.depth", "16"},
+                                                   {"workload.iterations", "150"},
+                                                   {"sim.warmup", "20"},
+                                                   {"nic.mtt_reach", "1024"}});
+  const auto run = [&base](const char* regions, const char* size, const char* page) {
+    return run_well(with(
+        base, {{"workload.mrs", regions}, {"workload.mr_size", size}, {"memory.page_size", page}}));
+  };
+  const ProgramRun one = run("1", "6656KiB", "4KiB");
+  const ProgramRun two = run("2", "3584KiB", "4KiB");
+  EXPECT_GE(gbps_of(one) / gbps_of(two), 0.6);
+  EXPECT_LE(gbps_of(one) / gbps_of(two), 0.7);
+  EXPECT_EQ(one.result["bottleneck"]["unit"], "host0.nic.translation");
+  EXPECT_NEAR(gbps_of(run("1", "6656KiB", "2MiB")), gbps_of(run("2", "3584KiB", "2MiB")),
+              0.01 * gbps_of(two));
+}
+
+TEST(CaseSC, SC03_ARegionForEachBuffer) {
+  // 64 B SENDs of eight threads. Random replacement: a sequence slightly larger than the cache
+  // misses now and then, as a mix of buffers does.
+  const auto run = [](int regions) {
+    return run_well(with(kStream, {{"workload.op", "send"},
+                                   {"workload.msg_size", "64"},
+                                   {"workload.threads", "8"},
+                                   {"workload.qps", "8"},
+                                   {"workload.mrs", std::to_string(regions)},
+                                   {"workload.mr_size", "64"},
+                                   {"workload.iterations", "24000"},
+                                   {"sim.warmup", "8000"},
+                                   {"nic.context_misses", "4"},
+                                   {"nic.mpt_cache.entries", "512"},
+                                   {"nic.mpt_cache.ways", "8"},
+                                   {"nic.mpt_cache.replacement", "random"}}));
+  };
+  const ProgramRun one = run(1);
+  const ProgramRun fits = run(16);  // of each thread, at each of its two buffers
+  const ProgramRun many = run(40);
+  EXPECT_NEAR(rate_of(fits), rate_of(one), 0.02 * rate_of(one));
+  EXPECT_GE(rate_of(one) / rate_of(many), 1.3);
+  EXPECT_LE(rate_of(one) / rate_of(many), 1.7);
+  EXPECT_GT(hit_rate(fits, "mpt_cache"), 0.99);
+  EXPECT_LT(hit_rate(many, "mpt_cache"), 0.9);
+}
+
+TEST(CaseSC, SC04_ManyQueuePairs) {
+  // A cache of 64 contexts, two fetches at a time. Random replacement thins hits out as queue pairs
+  // in turn exceed it.
+  const Settings base =
+      with(with(kStream, cache("qpc_cache", 64)), {{"nic.qpc_cache.replacement", "random"},
+                                                   {"nic.context_misses", "2"},
+                                                   {"workload.depth", "4"},
+                                                   {"workload.signal_every", "1"},
+                                                   {"workload.inline_max", "64"},
+                                                   {"sim.warmup", "2000"},
+                                                   {"workload.iterations", "4000"}});
+  const auto run = [&base](const char* qps, const Settings& more = {}) {
+    return run_well(with(with(base, {{"workload.qps", qps}}), more));
+  };
+  const double peak = rate_of(run("16"));
+  EXPECT_NEAR(rate_of(run("60")), peak, 0.02 * peak);
+  double before = peak;
+  for (const char* qps : {"96", "192", "580"}) {
+    const ProgramRun many = run(qps);
+    EXPECT_LT(rate_of(many), before * 1.01) << qps;
+    before = rate_of(many);
+  }
+  EXPECT_GE(before / peak, 0.35);
+  EXPECT_LE(before / peak, 0.6);
+  const Settings large{{"workload.msg_size", "64KiB"},
+                       {"workload.iterations", "200"},
+                       {"sim.warmup", "100"},
+                       {"workload.inline_max", "0"}};
+  EXPECT_NEAR(gbps_of(run("192", large)), gbps_of(run("16", large)), 0.02 * 98);
+}
+
+/// Small READs over `qps` queue pairs with `window` each, on a device that holds 128 WQEs and 64
+/// contexts; or with so many outstanding in all.
+ProgramRun reads(int qps, int window, int total = 0) {
+  Settings settings = with(with(with(kStream, cache("wqe_cache", 128)), cache("qpc_cache", 64)),
+                           {{"workload.op", "read"},
+                            {"workload.threads", "4"},
+                            {"workload.qps", std::to_string(qps)},
+                            {"workload.depth", std::to_string(window)},
+                            {"transport.max_rd_atomic", std::to_string(std::min(window, 32))},
+                            {"nic.max_rd_atomic", "32"},
+                            {"nic.context_misses", "2"},
+                            {"link.delay", "4us"},
+                            {"link.flow_control", "none"},
+                            {"transport.protocol", "rocev2"},
+                            {"sim.warmup", "2000"},
+                            {"workload.iterations", "8000"}});
+  if (total > 0) settings.emplace_back("workload.outstanding", std::to_string(total / 4));
+  return run_well(settings);
+}
+
+TEST(CaseSC, SC08_TwoKneesWithTheirOwnCounters) {
+  const ProgramRun small = reads(16, 1);
+  const ProgramRun wide = reads(16, 4);    // 64 WQEs: both fit
+  const ProgramRun deep = reads(16, 32);   // 512 WQEs in 16 contexts
+  const ProgramRun broad = reads(256, 1);  // 256 WQEs in 256 contexts
+  EXPECT_GT(rate_of(wide), 2 * rate_of(small));
+  EXPECT_GT(hit_rate(wide, "wqe_cache"), 0.99);
+  EXPECT_GT(hit_rate(wide, "qpc_cache"), 0.99);
+  EXPECT_LT(hit_rate(deep, "wqe_cache"), 0.5);
+  EXPECT_GT(hit_rate(deep, "qpc_cache"), 0.99);
+  EXPECT_LT(hit_rate(broad, "qpc_cache"), 0.7);
+  // A cap on what is outstanding in all removes the first knee only.
+  const ProgramRun capped = reads(256, 1, 64);
+  EXPECT_GT(hit_rate(capped, "wqe_cache"), 0.99);
+  EXPECT_LT(hit_rate(capped, "qpc_cache"), 0.7);
+}
+
+TEST(CaseSC, SC09_TheRateOfReadsHasABestDepth) {
+  // 64 WQEs fit; beyond, each answer fetches its WQE again, two at a time.
+  std::vector<double> rates;
+  for (const int window : {1, 4, 8, 32}) rates.push_back(rate_of(reads(16, window)));
+  EXPECT_LT(rates[0], rates[1]);
+  EXPECT_LT(rates[1], rates[2]);
+  EXPECT_LT(rates[3], rates[2]);  // falls at the largest depth
+}
+
+TEST(CaseSC, SC09_SharedDoorbellRegistersStopScaling) {
+  const auto rate = [](const char* threads, const char* registers) {
+    return rate_of(run_well(with(kStream, {{"workload.threads", threads},
+                                           {"workload.qps", threads},
+                                           {"workload.msg_size", "8"},
+                                           {"workload.depth", "8"},
+                                           {"cpu.doorbell_registers", registers},
+                                           {"workload.iterations", "16000"}})));
+  };
+  // A register is held for about 100 ns a message: two of them take 20 M/s.
+  EXPECT_NEAR(rate("2", "2"), rate("2", "unlimited"), 0.05 * rate("2", "unlimited"));
+  const double shared4 = rate("4", "2");
+  const double shared8 = rate("8", "2");
+  EXPECT_LT(shared8, 1.05 * shared4);
+  EXPECT_LT(shared8, 20);
+  EXPECT_GT(rate("8", "unlimited"), 1.7 * rate("4", "unlimited"));
+  EXPECT_GT(rate("8", "unlimited"), 1.5 * shared8);
+}
+
+TEST(CaseSC, SC11_TheTableOfRegionsIsFull) {
+  VerbsRig rig({{"nic.max_mr", "100"}, {"transport.protocol", "rocev2"}});
+  rig.run([&rig] {
+    rig.connect();
+    std::vector<RigBuffer> buffers;
+    const RigBuffer target = rig.b.buffer(4096);
+    for (int i = 0; i < 100; ++i) buffers.push_back(rig.a.buffer(i % 2 == 0 ? 4096 : 65536));
+    const std::uint64_t address = rig.a.space().map(4096);
+    EXPECT_EQ(rig.a.verbs().reg_mr(rig.a.core, rig.a.pd, address, 4096, kAllAccess).status,
+              host::Status::kEnomem);
+    // Those that exist go on working, and one that goes makes room.
+    for (const RigBuffer& buffer : {buffers.front(), buffers.back()}) {
+      EXPECT_EQ(rig.a.post(host::verbs::WrOpcode::kRdmaWrite, buffer.address, buffer.region.lkey,
+                           64, target.address, target.region.rkey),
+                host::Status::kOk);
+      EXPECT_EQ(rig.a.await_send().status, protocol::WcStatus::kSuccess);
+    }
+    EXPECT_EQ(rig.a.verbs().dereg_mr(rig.a.core, buffers.front().region), host::Status::kOk);
+    EXPECT_EQ(rig.a.verbs().reg_mr(rig.a.core, rig.a.pd, address, 4096, kAllAccess).status,
+              host::Status::kOk);
+  });
+}
+
+}  // namespace
+}  // namespace rnic::testbench

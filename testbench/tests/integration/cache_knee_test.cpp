@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Knees of the NIC's caches, end to end: hits exactly as an independent simulation of the same
+// addresses, and throughput that falls where the working set passes the configured cache.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/rng.h"
+#include "support/program.h"
+#include "support/reference_cache.h"
+#include "workload/address_pattern.h"
+
+namespace rnic::testbench {
+namespace {
+
+struct Counts {
+  std::uint64_t hits;
+  std::uint64_t misses;
+};
+
+Counts counts_of(const ProgramRun& run, const std::string& name) {
+  for (const auto& row : run.result["caches"]) {
+    if (row["name"] == name) return {row["hits"], row["misses"]};
+  }
+  ADD_FAILURE() << "no cache " << name;
+  return {};
+}
+
+config::Access access_of(const std::string& name) {
+  if (name == "random") return config::Access::kRandom;
+  return name == "zipf" ? config::Access::kZipf : config::Access::kSequential;
+}
+
+/// One WRITE of a page after the other over `pages` pages: the device looks up the pages of the
+/// flow's own pattern, in its order. The last page of a region may end in a line of its own.
+void compare_with_reference(const std::string& access, const std::string& replacement,
+                            std::uint64_t pages) {
+  constexpr std::uint64_t kMessages = 1500;
+  constexpr std::uint64_t kLines = 32;
+  SCOPED_TRACE(access + " " + replacement);
+  const ProgramRun run = run_well({{"workload.pattern", "bandwidth"},
+                                   {"workload.depth", "1"},
+                                   {"workload.msg_size", "4KiB"},
+                                   {"workload.mr_size", std::to_string(pages * 4096)},
+                                   {"workload.access", access},
+                                   {"workload.iterations", std::to_string(kMessages)},
+                                   {"sim.warmup", "0"},
+                                   {"sim.payload", "none"},
+                                   {"nic.mtt_cache.entries", std::to_string(kLines)},
+                                   {"nic.mtt_cache.ways", std::to_string(kLines)},
+                                   {"nic.mtt_cache.replacement", replacement}});
+  ReferenceCache reference(
+      kLines, kLines,
+      replacement == "lru" ? ReferenceCache::Policy::kLru : ReferenceCache::Policy::kTreePlru);
+  AddressPattern pattern(access_of(access), pages, Rng(1, "flow0.qp0"));
+  for (std::uint64_t i = 0; i < kMessages; ++i) reference.access(pattern.next() / 8);
+  for (const char* host : {"host0", "host1"}) {
+    const Counts mtt = counts_of(run, std::string(host) + ".nic.mtt_cache");
+    EXPECT_EQ(mtt.hits, reference.hits) << host;
+    EXPECT_EQ(mtt.misses, reference.misses) << host;
+  }
+}
+
+TEST(CacheKneeTest, HitsAreThoseOfTheReference) {
+  for (const char* replacement : {"lru", "tree_plru"}) {
+    compare_with_reference("sequential", replacement, 320);  // 40 lines over 32
+    compare_with_reference("random", replacement, 512);
+    compare_with_reference("zipf", replacement, 1024);
+  }
+}
+
+/// Throughput of 4 KiB WRITEs over a region of `mr_size` on a device that keeps 64 translations and
+/// fetches one at a time, one a read.
+double over_region(const std::string& mr_size, const std::string& page, const std::string& access) {
+  return run_well({{"workload.pattern", "bandwidth"},
+                   {"workload.depth", "64"},
+                   {"workload.msg_size", "4KiB"},
+                   {"workload.mr_size", mr_size},
+                   {"workload.access", access},
+                   {"workload.iterations", "1000"},
+                   {"sim.warmup", "1000"},
+                   {"sim.payload", "none"},
+                   {"memory.page_size", page},
+                   {"nic.context_misses", "1"},
+                   {"nic.mtt_cache.line", "1"},
+                   {"nic.mtt_cache.entries", "64"},
+                   {"nic.mtt_cache.ways", "64"}})
+      .number("/throughput_gbps");
+}
+
+TEST(CacheKneeTest, ThroughputFallsWhereTheRegionPassesTheTranslations) {
+  const double line = over_region("128KiB", "4KiB", "sequential");
+  EXPECT_GT(line, 95);
+  // 256 KiB are 64 pages. LRU and a sequence: one page more, and none hits: a read of some 450 ns
+  // for each 4 KiB, 73 Gb/s.
+  EXPECT_NEAR(over_region("256KiB", "4KiB", "sequential"), line, 0.01 * line);
+  EXPECT_LT(over_region("260KiB", "4KiB", "sequential"), 0.85 * line);
+  EXPECT_LT(over_region("1MiB", "4KiB", "sequential"), 0.85 * line);
+  // At random, half of a region of twice the size hits.
+  EXPECT_NEAR(over_region("256KiB", "4KiB", "random"), line, 0.01 * line);
+  const double half = over_region("512KiB", "4KiB", "random");
+  const double few = over_region("4MiB", "4KiB", "random");
+  EXPECT_LT(few, 0.85 * line);
+  EXPECT_GE(half, few);
+  // Zipf keeps the popular pages: gentler.
+  EXPECT_GE(over_region("4MiB", "4KiB", "zipf"), few);
+  // Pages of 2 MiB: the same region takes two of the 64.
+  EXPECT_NEAR(over_region("4MiB", "2MiB", "random"), line, 0.01 * line);
+}
+
+/// Message rate of small WRITEs with `settings` on a device that fetches one context at a time.
+double rate_with(const Settings& settings) {
+  return run_well(with({{"workload.pattern", "bandwidth"},
+                        {"workload.depth", "8"},
+                        {"workload.iterations", "3000"},
+                        {"sim.warmup", "1000"},
+                        {"sim.payload", "none"},
+                        {"nic.context_misses", "1"},
+                        {"nic.qpc_cache.entries", "32"},
+                        {"nic.qpc_cache.ways", "32"},
+                        {"nic.mpt_cache.entries", "32"},
+                        {"nic.mpt_cache.ways", "32"}},
+                       settings))
+      .number("/message_rate_mops");
+}
+
+TEST(CacheKneeTest, RateFallsWhereQueuePairsPassTheContexts) {
+  const Settings inlined{{"workload.inline_max", "64"}, {"nic.mpt_cache.entries", "1024"}};
+  const double peak = rate_with(with(inlined, {{"workload.qps", "8"}}));
+  EXPECT_NEAR(rate_with(with(inlined, {{"workload.qps", "32"}})), peak, 0.03 * peak);
+  EXPECT_LT(rate_with(with(inlined, {{"workload.qps", "36"}})), 0.7 * peak);
+}
+
+TEST(CacheKneeTest, RateFallsWhereRegionsPassTheKeys) {
+  const auto over = [](const char* regions) {
+    return rate_with({{"workload.mrs", regions}, {"workload.mr_size", "64"}});
+  };
+  const double peak = over("4");
+  EXPECT_NEAR(over("32"), peak, 0.02 * peak);
+  EXPECT_LT(over("33"), 0.7 * peak);
+}
+
+}  // namespace
+}  // namespace rnic::testbench

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// What measurements of real NICs show, in small: bounds by formula, knees, order and ratio.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/program.h"
+
+namespace rnic::testbench {
+namespace {
+
+double rate_of(const ProgramRun& run) { return run.number("/message_rate_mops"); }
+double p50(const ProgramRun& run) { return run.number("/latency_ns/p50"); }
+std::string limiter(const ProgramRun& run) { return run.result["bottleneck"]["unit"]; }
+
+double latency(const Settings& settings) {
+  return p50(run_well(with({{"workload.iterations", "40"}, {"sim.payload", "none"}}, settings)));
+}
+
+ProgramRun stream(const Settings& settings) {
+  return run_well(with({{"workload.pattern", "bandwidth"}, {"sim.payload", "none"}}, settings));
+}
+
+TEST(NicLimitsTest, TheSlowestInitiationIntervalBoundsTheRate) {
+  // One unit after the other takes 60 cycles of 2 ns for each message: 8.33 M/s, while four threads
+  // could post 25 M/s.
+  const std::vector<std::pair<std::string, std::string>> units{
+      {"doorbell", "host0.nic.doorbell"},      {"scheduler", "host0.nic.sq_scheduler"},
+      {"wqe_decode", "host0.nic.wqe_fetcher"}, {"translation", "nic.translation"},
+      {"packetizer", "host0.nic.packetizer"},  {"rx_parse", "host1.nic.rx_pipeline"},
+      {"responder", "host1.nic.responder"},    {"completion", "host0.nic.completion"}};
+  for (const auto& [key, unit] : units) {
+    const ProgramRun run = stream({{"nic." + key + ".interval", "60"},
+                                   {"workload.threads", "4"},
+                                   {"workload.qps", "4"},
+                                   {"workload.depth", "64"},
+                                   {"workload.signal_every", "1"},
+                                   {"workload.iterations", "3000"},
+                                   {"sim.warmup", "1000"}});
+    EXPECT_LE(rate_of(run), 8.34 * 1.005) << key;
+    EXPECT_GE(rate_of(run), 8.33 * 0.95) << key;
+    EXPECT_NE(limiter(run).find(unit), std::string::npos) << key << " but " << limiter(run);
+  }
+}
+
+TEST(NicLimitsTest, ReadsAreBoundedByTheirWindow) {
+  // Outstanding x size / round trip, until the responder's wire is full.
+  const Settings base{
+      {"workload.op", "read"},       {"workload.msg_size", "4KiB"},    {"link.delay", "2us"},
+      {"link.flow_control", "none"}, {"transport.protocol", "rocev2"}, {"workload.depth", "64"},
+      {"workload.iterations", "800"}};
+  const double round_trip = latency({{"workload.op", "read"},
+                                     {"workload.msg_size", "4KiB"},
+                                     {"link.delay", "2us"},
+                                     {"link.flow_control", "none"},
+                                     {"transport.protocol", "rocev2"}});
+  for (const int window : {1, 2, 4, 8, 16}) {
+    const ProgramRun run =
+        stream(with(base, {{"transport.max_rd_atomic", std::to_string(window)}}));
+    const double bound = window * 4096 * 8 / round_trip;
+    const double line = 100.0 * 4096 / 4178;
+    EXPECT_NEAR(run.number("/throughput_gbps"), std::min(bound, line), 0.08 * std::min(bound, line))
+        << window;
+  }
+}
+
+// Latency
+// --------------------------------------------------------------------------------------------
+
+TEST(NicLimitsTest, InlineEndsWithAStep) {
+  // Beyond the limit the payload is read over PCIe: one round trip, 300 ns of link and 150 ns of
+  // memory. A READ has no such step.
+  const auto of = [](const char* op, const char* size) {
+    return latency({{"workload.op", op}, {"workload.msg_size", size}});
+  };
+  const double step = of("write", "221") - of("write", "220");
+  EXPECT_GT(step, 440);
+  EXPECT_LT(step, 600);
+  EXPECT_LT(of("write", "220") - of("write", "120"), 60);
+  EXPECT_LT(of("read", "256") - of("read", "128"), 60);
+}
+
+TEST(NicLimitsTest, TwoSlopesBendAtTheGranule) {
+  // Up to the granule a byte is fetched, sent and delivered one after the other; beyond, these
+  // overlap and the wire's rate is what is left.
+  const double wire = 8.0 / 100;  // ns a byte
+  const auto slope = [](const Settings& settings, const char* from, const char* to) {
+    const auto at = [&settings](const char* size) {
+      return latency(with(settings, {{"workload.msg_size", size}}));
+    };
+    return (at(to) - at(from)) / (std::stod(to) - std::stod(from));
+  };
+  const Settings by_packet{{"transport.mtu", "2048"}};
+  EXPECT_GT(slope(by_packet, "512", "2048"), 1.8 * wire);
+  EXPECT_LT(slope(by_packet, "2048", "8192"), 1.6 * wire);
+  EXPECT_NEAR(slope(by_packet, "16384", "65536"), wire, 0.07 * wire);
+  // A granule of 4 KiB: where the bend is does not depend on the MTU.
+  const Settings by_granule{{"transport.mtu", "1024"}, {"nic.fetch_granule", "4KiB"}};
+  EXPECT_GT(slope(by_granule, "1024", "4096"), 1.4 * wire);
+  EXPECT_NEAR(slope(by_granule, "16384", "65536"), wire, 0.07 * wire);
+  const auto at_4k = [](const char* mtu, const char* granule) {
+    return latency(
+        {{"workload.msg_size", "4096"}, {"transport.mtu", mtu}, {"nic.fetch_granule", granule}});
+  };
+  EXPECT_LT(at_4k("4096", "4KiB") - at_4k("1024", "4KiB"),
+            0.6 * (at_4k("4096", "packet") - at_4k("1024", "packet")));
+}
+
+TEST(NicLimitsTest, AGranuleDoesNotLimitThroughput) {
+  for (const char* qps : {"1", "40"}) {
+    const ProgramRun run = stream({{"nic.fetch_granule", "16KiB"},
+                                   {"transport.mtu", "1024"},
+                                   {"nic.tx_slots", "64"},
+                                   {"workload.qps", qps},
+                                   {"workload.depth", "8"},
+                                   {"workload.msg_size", "64KiB"},
+                                   {"workload.iterations", "160"}});
+    EXPECT_GT(run.number("/throughput_gbps"), 90) << qps;
+  }
+}
+
+TEST(NicLimitsTest, LatencyRisesInStepsWithTheNumberOfRegions) {
+  // A first level of 4 keys, a second of 16: regions in turn hit in the first, in the second, or in
+  // memory (LRU).
+  const auto at = [](const char* regions) {
+    return latency({{"workload.mrs", regions},
+                    {"workload.mr_size", "4096"},
+                    {"workload.inline_max", "0"},
+                    {"workload.msg_size", "4096"},
+                    {"nic.translation_l1_latency", "20"},
+                    {"nic.mpt_cache.l0_entries", "4"},
+                    {"nic.mpt_cache.entries", "16"},
+                    {"nic.mpt_cache.ways", "16"}});
+  };
+  // Each end uses a region for what it sends and one for what it receives.
+  const double near = at("2");
+  const double second = at("7");
+  const double memory = at("9");
+  EXPECT_NEAR(second - near, 80, 1);  // 20 cycles of 2 ns at each end of the path
+  EXPECT_GT(memory - second, 700);    // a read at each end instead
+  EXPECT_NEAR(at("8"), second, 1);
+  EXPECT_NEAR(at("12"), memory, 10);
+}
+
+// Rates
+// --------------------------------------------------------------------------------------------
+
+TEST(NicLimitsTest, FourLimitsOfOneDevice) {
+  // 32 B a cache line of BlueFlame at 20 ns, PCIe 3.0 x8, a packet every 20 ns, 25 Gb/s.
+  const Settings device{{"pcie.gen", "3"},
+                        {"pcie.lanes", "8"},
+                        {"nic.packetizer.interval", "10"},
+                        {"link.rate", "40Gbps"},
+                        {"workload.threads", "4"},
+                        {"workload.qps", "16"},
+                        {"workload.depth", "64"},
+                        {"nic.wqe_prefetch", "16"},
+                        {"nic.wqe_buffer", "64"},
+                        {"workload.iterations", "8000"},
+                        {"sim.warmup", "4000"}};
+  const Settings lists{{"workload.post_batch", "16"}, {"workload.signal_every", "32"}};
+  // Stores to the device's registers.
+  const ProgramRun mmio =
+      stream(with(device, {{"workload.msg_size", "8"}, {"cpu.blueflame_cost_per_64b", "60ns"}}));
+  EXPECT_EQ(limiter(mmio), "host0.cpu");
+  // The device's own pipeline: nothing to fetch but the WQEs.
+  const ProgramRun pipeline = stream(with(with(device, lists), {{"workload.msg_size", "0"}}));
+  EXPECT_EQ(limiter(pipeline), "host0.nic.packetizer");
+  EXPECT_NEAR(rate_of(pipeline), 50, 1);
+  // The wire: READ data.
+  const ProgramRun wire =
+      stream(with(with(device, lists), {{"workload.op", "read"}, {"workload.msg_size", "128"}}));
+  EXPECT_EQ(limiter(wire), "host1.nic.port");
+  // PCIe towards the device: WQEs and payload, with a link that is no limit.
+  const ProgramRun dma =
+      stream(with(with(device, lists),
+                  {{"workload.msg_size", "128"}, {"link.rate", "200Gbps"}, {"pcie.lanes", "4"}}));
+  EXPECT_EQ(limiter(dma), "host0.pcie.to_device");
+  EXPECT_LT(rate_of(mmio), rate_of(pipeline));
+}
+
+TEST(NicLimitsTest, ContextsCostByRole) {
+  // 48 queue pairs on 64 entries. One entry each, or one for each half in use: only who both sends
+  // and receives notices.
+  const auto rate = [](const char* layout, const char* both) {
+    return rate_of(stream({{"nic.qpc_layout", layout},
+                           {"nic.qpc_cache.entries", "64"},
+                           {"nic.qpc_cache.ways", "64"},
+                           {"nic.context_misses", "2"},
+                           {"workload.qps", "48"},
+                           {"workload.depth", "4"},
+                           {"workload.inline_max", "64"},
+                           {"workload.bidirectional", both},
+                           {"workload.iterations", "4000"},
+                           {"sim.warmup", "1000"}}));
+  };
+  EXPECT_NEAR(rate("by_role", "false"), rate("unified", "false"), 0.01 * rate("unified", "false"));
+  EXPECT_LT(rate("by_role", "true"), 0.75 * rate("unified", "true"));
+}
+
+TEST(NicLimitsTest, ReadsFallOutOfTheContextsBeforeWrites) {
+  const auto rate = [](const char* op, const char* entries) {
+    return rate_of(stream({{"workload.op", op},
+                           {"nic.qpc_read_entries", entries},
+                           {"nic.qpc_cache.entries", "64"},
+                           {"nic.qpc_cache.ways", "64"},
+                           {"nic.context_misses", "1"},
+                           {"workload.qps", "40"},
+                           {"workload.depth", "4"},
+                           {"workload.iterations", "4000"},
+                           {"sim.warmup", "1000"}}));
+  };
+  EXPECT_NEAR(rate("write", "1"), rate("write", "0"), 0.01 * rate("write", "0"));
+  EXPECT_LT(rate("read", "1"), 0.75 * rate("read", "0"));
+}
+
+TEST(NicLimitsTest, CachelinesOfAWorkRequest) {
+  // 36 B of headers leave 28 B for inline data in the first line; each line costs the core 40 ns.
+  // Equal rates within a line, a step to the next.
+  const auto rate = [](const char* size) {
+    return rate_of(stream({{"workload.msg_size", size},
+                           {"workload.inline_max", "220"},
+                           {"cpu.blueflame_cost_per_64b", "40ns"},
+                           {"cpu.inline_cost_per_64b", "0ns"},
+                           {"workload.iterations", "2000"}}));
+  };
+  EXPECT_NEAR(rate("8"), rate("28"), 0.01 * rate("8"));
+  EXPECT_LT(rate("29"), 0.9 * rate("28"));
+  EXPECT_NEAR(rate("29"), rate("92"), 0.01 * rate("29"));
+  EXPECT_LT(rate("93"), 0.9 * rate("92"));
+  EXPECT_NEAR(rate("93"), rate("156"), 0.01 * rate("93"));
+  EXPECT_LT(rate("157"), 0.92 * rate("156"));
+}
+
+TEST(NicLimitsTest, DeeperPrefetchFeedsAQueuePair) {
+  // Fetches follow each other, one round trip each: WQEs a fetch / some 600 ns.
+  double before = 0;
+  for (const char* depth : {"1", "2", "4", "8"}) {
+    const ProgramRun run = stream({{"nic.wqe_prefetch", depth},
+                                   {"nic.blueflame", "false"},
+                                   {"workload.post_batch", "32"},
+                                   {"workload.depth", "256"},
+                                   {"workload.msg_size", "8"},
+                                   {"workload.iterations", "2048"}});
+    if (before > 0) {
+      EXPECT_GT(rate_of(run), 1.6 * before) << depth;
+      EXPECT_LT(rate_of(run), 2.1 * before) << depth;
+    }
+    before = rate_of(run);
+  }
+}
+
+}  // namespace
+}  // namespace rnic::testbench
