@@ -79,11 +79,11 @@ void add_link(ParameterTable& table) {
       .range(0, 7)
       .assumed("all: nothing is lost whatever priority is used; fabrics protect one or two")
       .means("Ethernet priorities that PFC protects; others drop what does not fit");
-  table.bytes("link.pfc_headroom", RNIC_FIELD(link.pfc_headroom), "auto")
+  table.bytes("link.pfc_headroom", RNIC_FIELD(link.pfc_headroom), "computed")
       .range(1, 1073741824)
-      .or_word("auto", 0)
+      .or_word("computed", 0)
       .spec("IEEE 802.1Q annex N: what rate, delays, response time and frame size ask for")
-      .means("receive buffer kept above the pause threshold; less than auto loses frames");
+      .means("receive buffer kept above the pause threshold; less than computed loses frames");
   table.time("link.pfc_response", RNIC_FIELD(link.pfc_response), "0")
       .range(0, 100000)
       .assumed("at once, between frames; IEEE 802.3 allows 394 quanta (2 us) at 100 Gb/s")

@@ -22,11 +22,11 @@ void add_headers(ParameterTable& table) {
       .range(0, 4094)
       .spec("IEEE 802.1Q, 9.6: 0 is a tag for the priority alone")
       .means("Ethernet: VLAN of the tag");
-  table.count("transport.dscp", RNIC_FIELD(transport.dscp), "auto")
+  table.count("transport.dscp", RNIC_FIELD(transport.dscp), "by_priority")
       .range(0, 63)
-      .or_word("auto", kDscpOfPriority)
+      .or_word("by_priority", kDscpOfPriority)
       .spec("RFC 2474; without a VLAN tag the class selector (DSCP / 8) is the priority")
-      .means("RoCEv2 and iWARP: DSCP; auto: 8 x the priority of the QP");
+      .means("RoCEv2 and iWARP: DSCP; by_priority: 8 x the priority of the QP");
   table.count("transport.ecn", RNIC_FIELD(transport.ecn), "0")
       .one_of({0, 1, 2})
       .spec("RFC 3168: 0 not capable, 1 ECT(1), 2 ECT(0)")

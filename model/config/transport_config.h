@@ -8,7 +8,7 @@
 
 namespace rnic::config {
 
-/// transport.dscp=auto.
+/// transport.dscp=by_priority.
 inline constexpr std::uint32_t kDscpOfPriority = 64;
 
 enum class Protocol { kIb, kRoceV1, kRoceV2, kIwarp };

@@ -107,8 +107,8 @@ TEST(LoaderTest, FileErrorsTellTheLine) {
             "F:2: expected 'key = value' or '[section]', not 'clock'");
   EXPECT_EQ(file_error("[nic]\nclock=1\nmax_sge=2\n\nclock=2\n"),
             "F:5: nic.clock is set twice (first in line 2)");
-  EXPECT_EQ(file_error("[link]\nreorder_rate = 0.1\n").substr(0, 39),
-            "F:2: unknown key 'link.reorder_rate' (n");
+  EXPECT_EQ(file_error("[link]\nreorder_ratio = 0.1\n").substr(0, 40),
+            "F:2: unknown key 'link.reorder_ratio' (n");
 }
 
 TEST(LoaderTest, OverriddenMistakesAreStillMistakes) {
