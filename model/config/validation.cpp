@@ -88,7 +88,7 @@ void check_transport(const Config& config) {
 /// The operations of the unacknowledged services (IBTA vol 1, table 75).
 void check_service(const Config& config) {
   const TransportType type = config.transport.type;
-  if (type == TransportType::kRc) return;
+  if (type == TransportType::kRc || is_dma(config.workload.op)) return;
   const std::string service =
       std::string("transport.type=") + (type == TransportType::kUc ? "uc" : "ud");
   if (config.transport.protocol == Protocol::kIwarp) {
