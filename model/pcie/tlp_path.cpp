@@ -40,8 +40,15 @@ tlm::tlm_sync_enum TlpPath::request(Direction direction, tlm::tlm_generic_payloa
     address += tlp.payload_bytes;
     rest -= tlp.payload_bytes;
   }
-  left = way(direction).forecast.reserve(at, all.wire_bytes).end;
+  left = std::max(way(direction).forecast.reserve(at, all.wire_bytes).end,
+                  expected_departure(direction));
   return tlm::TLM_UPDATED;
+}
+
+Time TlpPath::expected_departure(Direction direction) const {
+  if (!ends_.lane(direction).flow_controlled()) return kTimeZero;
+  const auto packets = static_cast<std::int64_t>(waiting(direction) + entering_.size());
+  return sim_now() + way(direction).pace * packets;
 }
 
 tlm::tlm_sync_enum TlpPath::respond(Direction direction, tlm::tlm_generic_payload& payload,
@@ -115,6 +122,11 @@ void TlpPath::transmit(Direction direction, FlowClass which) {
   const Reservation slot =
       lane.occupy(sim_now(), {1, tlp.payload_bytes, tlp.wire_bytes}, purpose_of(*tlp.transaction));
   way_of.wire_free = slot.end;
+  constexpr std::int64_t kMemory = 16;  // packets
+  if (way_of.last_sent != kTimeNever) {
+    way_of.pace += (slot.start - way_of.last_sent - way_of.pace) / kMemory;
+  }
+  way_of.last_sent = way_of.queues.empty() ? kTimeNever : slot.start;
   arriving_.post(slot.end + ends_.one_way(), {direction, tlp});
 }
 

@@ -41,11 +41,15 @@ class TlpPath : public sc_core::sc_module, public LinkPath {
     Time wake_at = kTimeNever;
     Time starved_since = kTimeNever;  ///< a packet waits for credits, counted up to here
     RateServer forecast;              ///< of requests, as if credits were never short
+    Time last_sent = kTimeNever;      ///< start of the last packet, if another waited then
+    Time pace{0};                     ///< running mean of the time between packets while some wait
   };
 
   Way& way(Direction direction) { return ways_[static_cast<std::size_t>(direction)]; }
   const Way& way(Direction direction) const { return ways_[static_cast<std::size_t>(direction)]; }
 
+  /// When what has been handed over so far will have left, as fast as packets have left of late.
+  Time expected_departure(Direction direction) const;
   void enter(Moving& entering);
   /// Sends what may go now; arranges to be woken for what has to wait.
   void kick(Direction direction);
