@@ -120,6 +120,14 @@ void TranslationUnit::proceed(Translation& request, Time t) {
   const protocol::MptEntry& mpt = line->entry;
   request.result = protocol::check_access(mpt, request.key, request.pd, request.check_address,
                                           request.check_length, request.needed_access, request.qpn);
+  const bool no_such_key = request.result == protocol::AccessResult::kBadKey ||
+                           request.result == protocol::AccessResult::kInvalidState;
+  if (no_such_key) {
+    // The driver may register another region there without a word to the device: not to be kept.
+    mpt_.invalidate(index);
+    answer(request, t);
+    return;
+  }
   if (request.result != protocol::AccessResult::kOk || walk(request, mpt, t)) answer(request, t);
 }
 

@@ -51,7 +51,8 @@ class RandomProgramsTest : public ::testing::TestWithParam<std::string> {
 
   Abilities abilities() const {
     Abilities result;
-    result.opcodes = {WrOpcode::kRdmaWrite, WrOpcode::kSend, WrOpcode::kRdmaRead,
+    result.opcodes = {WrOpcode::kRdmaWrite,       WrOpcode::kSend,
+                      WrOpcode::kRdmaRead,        WrOpcode::kRdmaWriteWithImm,
                       WrOpcode::kAtomicCmpAndSwp, WrOpcode::kAtomicFetchAndAdd};
     if (iwarp()) {
       result.rules = reference::Rules::kIwarp;
@@ -59,7 +60,6 @@ class RandomProgramsTest : public ::testing::TestWithParam<std::string> {
       result.max_read_sge = 1;
       result.late_recvs = false;
     } else {
-      result.opcodes.push_back(WrOpcode::kRdmaWriteWithImm);
       result.opcodes.push_back(WrOpcode::kSendWithImm);
     }
     return result;

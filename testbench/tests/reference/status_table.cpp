@@ -66,7 +66,8 @@ Consequence remote_access(Service service) {
                 service == Service::kIwarp ? Wire::kRdmapProtection : Wire::kNakRemoteAccess);
 }
 
-Consequence queue_pair_forbids(Service service) {
+/// RDMAP knows no invalid request: what must not be done is a protection error there.
+Consequence invalid_request(Service service) {
   if (service == Service::kIwarp) return remote_access(service);
   return remote(WcStatus::kRemoteInvalidRequestError, Wire::kNakInvalidRequest);
 }
@@ -163,11 +164,9 @@ Consequence consequence_of(Cause cause, WrOpcode opcode, Service service) {
     case Cause::kRemoteDeregistered:
       return is_send(opcode) ? no_such_case() : remote_access(service);
     case Cause::kQpNoRight:
-      return is_send(opcode) ? no_such_case() : queue_pair_forbids(service);
+      return is_send(opcode) ? no_such_case() : invalid_request(service);
     case Cause::kMisaligned:
-      return is_atomic(opcode)
-                 ? remote(WcStatus::kRemoteInvalidRequestError, Wire::kNakInvalidRequest)
-                 : no_such_case();
+      return is_atomic(opcode) ? invalid_request(service) : no_such_case();
     case Cause::kNoRecv:
       return takes_recv(opcode) ? no_recv(opcode, service) : success(opcode);
     case Cause::kRecvSmall:

@@ -382,7 +382,7 @@ VerbsModel::Outcome VerbsModel::execute_atomic(Qp& qp, const SendRequest& reques
     return outcome;
   }
   if (request.remote_address % kWord != 0) {
-    outcome.status = WcStatus::kRemoteInvalidRequestError;
+    outcome.status = not_allowed();
     return outcome;
   }
   if (!remote_access(peer, request, kWord, protocol::kAccessRemoteAtomic)) {
