@@ -41,7 +41,14 @@ bool IwarpTransport::executable(const SendWqe& wqe) {
 }
 
 bool IwarpTransport::may_issue(const QueuePair& qp, const SendEntry& entry) {
-  if (entry.wqe.fence && qp.outstanding_reads > 0) return false;
+  if (entry.wqe.fence) {
+    // Until their data is in memory, not only until it has arrived: this request may read it.
+    const auto ahead = static_cast<std::size_t>(qp.tx_number - qp.sq_base);
+    for (std::size_t i = 0; i < ahead; ++i) {
+      const SendWqe& before = qp.sq[i].wqe;
+      if ((before.is_read() || before.is_atomic()) && !qp.sq[i].finished) return false;
+    }
+  }
   const bool needs_slot = entry.wqe.is_read() || entry.wqe.is_atomic();
   return !needs_slot || qp.outstanding_reads < qp.max_rd_atomic;
 }
