@@ -60,6 +60,7 @@ class RandomProgramsTest : public ::testing::TestWithParam<std::string> {
       result.max_read_sge = 1;
       result.late_recvs = false;
     } else {
+      result.opcodes.push_back(WrOpcode::kRdmaWriteWithImm);
       result.opcodes.push_back(WrOpcode::kSendWithImm);
     }
     return result;
