@@ -178,8 +178,14 @@ TEST(CqContextCache, AQueueThatFellOutKeepsItsCqesInOrder) {
   contexts.dma.bind(dma);
   unit.dma.bind(dma);
   unit.set_contexts(&contexts);
-  unit.create(1, 0x1000, 4);
-  unit.create(2, 0x2000, 4);  // 1 falls out, and is written back: created contexts are news
+  protocol::CreateCqCommand create;
+  create.cqn = 1;
+  create.log_entries = 4;
+  create.ring_address = 0x1000;
+  unit.create(create);
+  create.cqn = 2;
+  create.ring_address = 0x2000;
+  unit.create(create);  // 1 falls out, and is written back: created contexts are news
   ASSERT_EQ(dma.writes.size(), 1U);
   EXPECT_EQ(dma.writes[0].address, 0x8000U + 64);
   EXPECT_EQ(dma.writes[0].purpose, Purpose::kCqc);

@@ -39,6 +39,7 @@ struct FakeTranslation : nic::TranslationIf {
   }
   void invalidate(std::uint32_t /*key*/, std::uint32_t /*first_mtt*/,
                   std::uint32_t /*count*/) override {}
+  void resume_faults(const protocol::FaultResumeDoorbell& /*resume*/, Time /*t*/) override {}
 
   AccessResult result = AccessResult::kOk;
   std::vector<Asked> asked;
@@ -260,6 +261,7 @@ TEST(Packetizer, TheQueuePairFailsWhenItsLastAnswerHasLeft) {
 struct FakeRxPipeline : nic::RxPipelineIf {
   void executed(RxJob* job, Time /*t*/) override { done.push_back(job); }
   void retire(RxJob* job) override { retired.push_back(job); }
+  void release_buffer(RxJob* /*job*/, Time /*t*/) override {}
   std::vector<RxJob*> done;
   std::vector<RxJob*> retired;
 };
@@ -292,7 +294,6 @@ struct ResponderRig {
     unit.atomics.bind(atomics);
     unit.scheduler.bind(scheduler);
     unit.dma.bind(dma);
-    unit.port.bind(port);
     qp.qpn = 4;
     qp.state = protocol::QpState::kRts;
     qp.access = protocol::kAccessRemoteMask;
