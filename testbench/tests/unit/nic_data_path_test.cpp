@@ -144,8 +144,8 @@ TEST(PayloadGather, PiecesBecomeOnePayload) {
   ASSERT_EQ(rig.packetizer.jobs, std::vector<TxJob*>{job});
   ASSERT_EQ(rig.dma.reads.size(), 2U);
   const std::uint8_t* payload = job->frame->payload.data();
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(payload[i], rig.dma.memory[0x100 + i]);
-  for (int i = 0; i < 2; ++i) EXPECT_EQ(payload[3 + i], rig.dma.memory[0x200 + i]);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(payload[i], rig.dma.memory[0x100 + i]);
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(payload[3 + i], rig.dma.memory[0x200 + i]);
   EXPECT_EQ(rig.translation.asked[0].key, 9U);
   EXPECT_EQ(rig.translation.asked[1].key, 8U);
   // Two translations of 10 ns, then the second read's 100 ns.
