@@ -112,6 +112,10 @@ void check_cache(const std::string& key, const CacheConfig& cache) {
   }
 }
 
+void check_memory(const MemoryConfig& memory) {
+  at_most("memory.ddio_ways", memory.ddio_ways, "memory.llc_ways", memory.llc_ways);
+}
+
 void check_nic(const Config& config) {
   check_cache("nic.qpc_cache", config.nic.qpc_cache);
   check_cache("nic.mpt_cache", config.nic.mpt_cache);
@@ -200,6 +204,8 @@ std::string automatic_text(std::string_view key, const Config& config) {
   }
   if (key == "workload.msg_size") return is_atomic(workload.op) ? "8B" : "64B";
   if (key == "nic.wqe_cache") return std::to_string(2 * config.nic.wqe_prefetch);
+  if (key == "memory.llc_size") return is_dma(workload.op) ? "32MiB" : "0";
+  if (key == "iommu.page_size") return std::to_string(config.memory.page_size);
   if (key == "workload.window") {
     constexpr std::uint64_t kPcieBenchWindow = 8192;
     return std::to_string(std::max(kPcieBenchWindow, workload.msg_size + workload.offset));
@@ -215,6 +221,7 @@ std::string automatic_text(std::string_view key, const Config& config) {
 void validate(const Config& config) {
   check_transport(config);
   check_network(config);
+  check_memory(config.memory);
   check_nic(config);
   check_workload(config);
 }

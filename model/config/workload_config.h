@@ -35,6 +35,7 @@ constexpr bool takes_recv(Op op) {
 
 enum class Pattern { kLatency, kBandwidth };
 enum class Traffic { kPair, kIncast, kAllToAll, kPermutation, kRing };
+enum class HostCache { kCold, kWarm };
 enum class Access { kSequential, kRandom, kZipf };
 
 struct WorkloadConfig {
@@ -54,6 +55,7 @@ struct WorkloadConfig {
   std::uint32_t mrs;
   std::uint64_t mr_size;  ///< 0: as large as the workload needs
   Access access;
+  HostCache host_cache;  ///< whether the CPU has just touched that window
   std::uint64_t window;    ///< bytes that DMA operations touch
   std::uint32_t offset;    ///< start of DMA accesses past their natural alignment
   std::uint32_t idle_qps;  ///< further connected QPs that stay silent

@@ -21,6 +21,9 @@ Host::Host(const sc_core::sc_module_name& name, const config::Config& config)
             stream(config, this->name(), ".address_space")),
       context_memory(memory, ContextLayout{}),
       root_complex("root_complex", config.memory, config.iommu, memory_port_),
-      verbs("verbs", config, memory, space, context_memory, root_complex) {}
+      verbs("verbs", config, memory, space, context_memory, root_complex) {
+  MemorySystem& caches = root_complex.memory_system();
+  if (caches.tracks_cache()) memory.set_observer(&caches);
+}
 
 }  // namespace rnic::host

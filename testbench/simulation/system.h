@@ -13,6 +13,7 @@
 #include "nic/nic.h"
 #include "pcie/dma_engine.h"
 #include "pcie/link.h"
+#include "workload/dma_staging.h"
 #include "workload/dma_stream.h"
 #include "workload/flow.h"
 
@@ -41,6 +42,7 @@ class DmaNode : public sc_core::sc_module {
   host::Host host;
   pcie::Link pcie;
   pcie::DmaEngine dma;
+  DmaStaging staging;
 };
 
 /// The simulated system: nodes, fabric, and the programs that use it. Its parts are modules at the

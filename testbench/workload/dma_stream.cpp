@@ -75,6 +75,16 @@ void DmaStream::allocate_window() {
     return;
   }
   base_ = *address;
+  prepare_window();
+  host::MemorySystem& memory = host_.root_complex.memory_system();
+  if (config_.workload.host_cache == config::HostCache::kWarm) {
+    memory.warm(base_, slots_ * stride_);
+  } else {
+    memory.cool();
+  }
+}
+
+void DmaStream::prepare_window() {
   if (!moves_bytes_ || writes_) return;
   std::vector<std::uint8_t> bytes(bytes_);
   for (std::uint64_t slot = 0; slot < slots_; ++slot) {

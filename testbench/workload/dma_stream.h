@@ -58,6 +58,7 @@ class DmaStream : public sc_core::sc_module, private pcie::DmaClient {
   void complete(Access& access);
   void count(const Access& access);
   void allocate_window();
+  void prepare_window();
   void fill(std::uint64_t address, std::uint8_t* into) const;
   void check(const Access& access);
 
