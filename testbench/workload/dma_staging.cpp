@@ -13,18 +13,19 @@ DmaStaging::DmaStaging(const sc_core::sc_module_name& name, const config::DmaDev
              stats::UnitStats(std::string(this->name()) + ".reads")},
       writes_{config.request_time, config.write_unit, config.write_unit_time, Server(),
               stats::UnitStats(std::string(this->name()) + ".writes")},
-      storing_("storing", this, &DmaStaging::stored) {}
+      storing_("storing", this, &DmaStaging::stored),
+      collecting_("collecting", this, &DmaStaging::collected) {}
 
 void DmaStaging::reset_statistics(Time now) {
   reads_.unit.reset(now);
   writes_.unit.reset(now);
 }
 
-Time DmaStaging::Path::pass(Time earliest, std::uint32_t length) {
+Reservation DmaStaging::Path::pass(Time earliest, std::uint32_t length) {
   const std::uint32_t units = (length + bytes - 1) / bytes;
   const Time duration = request_time + unit_time * static_cast<std::int64_t>(units);
   unit.add_busy(duration);
-  return server.reserve(earliest, duration).end;
+  return server.reserve(earliest, duration);
 }
 
 void DmaStaging::dma_read(Time earliest, std::uint64_t address, std::uint32_t bytes,
@@ -43,13 +44,26 @@ void DmaStaging::dma_read(Time earliest, std::uint64_t address, std::uint32_t by
 Time DmaStaging::dma_write(Time earliest, std::uint64_t address, std::uint32_t bytes,
                            const std::uint8_t* from, tlm_ext::Purpose purpose,
                            pcie::DmaClient* client, std::uint64_t token) {
-  const Time ready = writes_.free() ? earliest : writes_.pass(std::max(earliest, sim_now()), bytes);
-  return engine_.dma_write(ready, address, bytes, from, purpose, client, token);
+  if (writes_.free()) {
+    return engine_.dma_write(earliest, address, bytes, from, purpose, client, token);
+  }
+  const Time now = sim_now();
+  const Reservation slot = writes_.pass(std::max(earliest, now), bytes);
+  if (slot.start <= now) {
+    return engine_.dma_write(slot.end, address, bytes, from, purpose, client, token);
+  }
+  collecting_.post(slot.start, Write{slot.end, address, bytes, from, purpose, client, token});
+  return slot.end;
+}
+
+void DmaStaging::collected(Write& write) {
+  engine_.dma_write(write.ready, write.address, write.bytes, write.from, write.purpose,
+                    write.client, write.token);
 }
 
 void DmaStaging::dma_done(std::uint64_t token) {
   auto* read = reinterpret_cast<Read*>(static_cast<std::uintptr_t>(token));
-  storing_.post(reads_.pass(sim_now(), read->bytes), read);
+  storing_.post(reads_.pass(sim_now(), read->bytes).end, read);
 }
 
 void DmaStaging::stored(Read*& read) {

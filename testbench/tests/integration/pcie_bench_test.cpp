@@ -63,7 +63,7 @@ Settings host_settings(const std::string& host) {
   Settings settings;
   for (const std::string& name : {std::string("nfp6000"), preset}) {
     for (const auto& setting : config::read_file(config::find_file(name))) {
-      settings.push_back({setting.key, setting.value});
+      settings.push_back({setting.key, setting.text});
     }
   }
   return with(settings, changes);
