@@ -49,6 +49,7 @@ struct IommuConfig {
 /// How a plain DMA device (dma_* workloads) moves data inside itself, besides nic.dma.*: after a
 /// read has arrived, before a write leaves. All zero: it cuts through.
 struct DmaDeviceConfig {
+  Time setup_time;    ///< from the program's request to the DMA engine
   Time request_time;  ///< the data path's own time for each request
   std::uint32_t read_unit;
   Time read_unit_time;

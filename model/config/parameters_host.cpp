@@ -170,6 +170,10 @@ void add_iommu(ParameterTable& table) {
 
 void add_dma_device(ParameterTable& table) {
   const std::string fit = "0: cuts through; nfp6000 has a card's fitted figures";
+  table.time("dma_device.setup_time", RNIC_FIELD(dma_device.setup_time), "0ns")
+      .range(0, kMillisecond)
+      .assumed(fit)
+      .means("dma_*: from the program's descriptor to the DMA engine, for any number at a time");
   table.time("dma_device.request_time", RNIC_FIELD(dma_device.request_time), "0ns")
       .range(0, kMillisecond)
       .assumed(fit)

@@ -14,28 +14,38 @@
 
 namespace rnic::testbench {
 
-/// The data path inside a plain DMA device, in front of its DMA engine: what a read brought is
-/// stored in units once it has all arrived, a write is collected in units before it leaves.
-/// Store-and-forward within a request, next-free between requests; each direction has its own path.
-/// What has no cost passes at once. A write that has to wait for the path is handed to the engine
-/// when its turn comes, so that it does not reserve the link before; dma_write() then returns when
-/// it will be ready to leave.
-class DmaStaging : public sc_core::sc_module, public pcie::DmaIf, private pcie::DmaClient {
+/// A plain DMA device in front of its DMA engine: descriptors take time to set up, and data moves
+/// through the device in units. What a read brought is stored once it has all arrived, a write is
+/// collected before it leaves: store-and-forward within a request, next-free between requests, each
+/// direction on a path of its own. What has no cost passes at once; what has waits in an event
+/// queue, so that it does not reserve the link before its time.
+class DmaStaging : public sc_core::sc_module, private pcie::DmaClient {
  public:
+  /// Who asks the device for transfers.
+  class Program {
+   public:
+    virtual ~Program() = default;
+    /// The last byte of the write `token` leaves the device at `at`, now or later.
+    virtual void write_leaves(std::uint64_t token, Time at) = 0;
+    /// As pcie::DmaClient::dma_done().
+    virtual void transfer_done(std::uint64_t token) = 0;
+  };
+
   DmaStaging(const sc_core::sc_module_name& name, const config::DmaDeviceConfig& config,
              pcie::DmaIf& engine);
 
-  void dma_read(Time earliest, std::uint64_t address, std::uint32_t bytes, std::uint8_t* into,
-                tlm_ext::Purpose purpose, pcie::DmaClient* client, std::uint64_t token) override;
-  Time dma_write(Time earliest, std::uint64_t address, std::uint32_t bytes,
-                 const std::uint8_t* from, tlm_ext::Purpose purpose, pcie::DmaClient* client,
-                 std::uint64_t token) override;
+  void set_program(Program* program) { program_ = program; }
+  /// Starts now; `into` and `from` as in pcie::DmaIf.
+  void read(std::uint64_t address, std::uint32_t bytes, std::uint8_t* into, std::uint64_t token);
+  void write(std::uint64_t address, std::uint32_t bytes, const std::uint8_t* from,
+             std::uint64_t token);
 
   const stats::UnitStats& read_unit() const { return reads_.unit; }
   const stats::UnitStats& write_unit() const { return writes_.unit; }
   void reset_statistics(Time now);
 
  private:
+  /// One direction's data path.
   struct Path {
     Time request_time;
     std::uint32_t bytes;  ///< of a unit
@@ -44,34 +54,32 @@ class DmaStaging : public sc_core::sc_module, public pcie::DmaIf, private pcie::
     stats::UnitStats unit;
 
     bool free() const { return request_time == kTimeZero && unit_time == kTimeZero; }
-    Reservation pass(Time earliest, std::uint32_t length);
+    /// When `length` bytes that are there now have passed.
+    Time pass(Time now, std::uint32_t length);
   };
-  /// A write that waits for its turn on the data path.
-  struct Write {
-    Time ready{0};
+  struct Transfer {
     std::uint64_t address = 0;
     std::uint32_t bytes = 0;
+    std::uint8_t* into = nullptr;
     const std::uint8_t* from = nullptr;
-    tlm_ext::Purpose purpose = tlm_ext::Purpose::kPayload;
-    pcie::DmaClient* client = nullptr;
-    std::uint64_t token = 0;
-  };
-  struct Read {
-    std::uint32_t bytes = 0;
-    pcie::DmaClient* client = nullptr;
+    bool is_write = false;
     std::uint64_t token = 0;
   };
 
+  void issue_read(Transfer*& transfer);
+  void issue_write(Transfer*& transfer);
   void dma_done(std::uint64_t token) override;
-  void stored(Read*& read);
-  void collected(Write& write);
+  void finish(Transfer*& transfer);
 
   pcie::DmaIf& engine_;
+  Program* program_ = nullptr;
+  Time setup_time_;
   Path reads_;
   Path writes_;
-  Pool<Read> pool_;
-  EventQueue<DmaStaging, Read*> storing_;
-  EventQueue<DmaStaging, Write> collecting_;
+  Pool<Transfer> pool_;
+  EventQueue<DmaStaging, Transfer*> reads_to_issue_;
+  EventQueue<DmaStaging, Transfer*> writes_to_issue_;
+  EventQueue<DmaStaging, Transfer*> storing_;
 };
 
 }  // namespace rnic::testbench

@@ -75,7 +75,7 @@ Settings row_settings(const Row& row) {
   if (op.compare(0, 8, "command_") == 0) {
     // A command reads or writes without the DMA engine's descriptors and its data path.
     op = op.substr(8);
-    settings = with(settings, {{"nic.dma.latency", "12"},
+    settings = with(settings, {{"dma_device.setup_time", "0ns"},
                                {"dma_device.request_time", "0ns"},
                                {"dma_device.read_unit_time", "0ns"},
                                {"dma_device.write_unit_time", "0ns"}});
@@ -87,7 +87,7 @@ Settings row_settings(const Row& row) {
                          {"workload.window", row.window},
                          {"workload.host_cache", row.cache},
                          {"workload.access", "random"},
-                         {"workload.iterations", latency ? "500" : "6000"},
+                         {"workload.iterations", latency ? "2000" : "6000"},
                          {"sim.payload", "none"},
                          {"sim.warmup", "1000"}});
 }
