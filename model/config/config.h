@@ -24,6 +24,7 @@ struct Config {
   TcpConfig tcp;
   MemoryConfig memory;
   IommuConfig iommu;
+  DmaDeviceConfig dma_device;
   CpuConfig cpu;
   PcieConfig pcie;
   NicConfig nic;

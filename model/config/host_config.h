@@ -20,14 +20,45 @@ struct MemoryConfig {
   std::uint64_t odp_granularity;  ///< bytes mapped around a fault
   std::uint32_t odp_handlers;     ///< faults handled at a time
   Time read_latency;              ///< root complex: a DMA read, from TLP in to first data out
-  Time write_latency;  ///< root complex: a posted write, from TLP in to visible to the CPU
-  BitRate bandwidth;
+  Time write_latency;      ///< root complex: a posted write, from TLP in to visible to the CPU
+  BitRate bandwidth;       ///< of the path from the root complex into the memory system
+  std::uint64_t llc_size;  ///< last-level cache, bytes; 0: everything is taken to be resident
+  std::uint32_t llc_ways;
+  bool ddio;                ///< device writes allocate in the last-level cache
+  std::uint32_t ddio_ways;  ///< ways that they may allocate in
+  Time dram_latency;        ///< a read that misses the last-level cache, besides read_latency
+  Time dram_write_latency;  ///< a write that goes to DRAM, besides write_latency
+  std::uint32_t dram_channels;
+  BitRate dram_channel_bandwidth;
+  std::uint64_t dram_interleave;  ///< bytes on one channel before the next
+  double cpu_traffic;             ///< share of DRAM bandwidth that the CPUs' own accesses take
+  Time partial_line_time;         ///< occupancy of the path by a line written in part
+  bool numa_remote;               ///< buffers are on another socket than the device
+  Time numa_latency;              ///< added to reads of remote memory
+  BitRate numa_bandwidth;         ///< of the link between sockets, each direction
+  bool reads_wait_for_writes;     ///< a read starts only when earlier writes are visible
 };
 
 struct IommuConfig {
   bool enabled;
   std::uint32_t iotlb_entries;
-  Time walk_latency;
+  Time walk_latency;         ///< with the upper levels cached
+  bool passthrough;          ///< enabled, but with an identity mapping that needs no look-up
+  std::uint64_t page_size;   ///< of mappings
+  std::uint32_t walkers;     ///< walks at a time; 0: any number
+  std::uint32_t walk_cache;  ///< upper-level entries cached; 0: all
+  Time walk_level_latency;   ///< added to a walk whose upper level is not cached
+};
+
+/// How a plain DMA device (dma_* workloads) moves data inside itself, besides nic.dma.*: after a
+/// read has arrived, before a write leaves. All zero: it cuts through.
+struct DmaDeviceConfig {
+  Time setup_time;    ///< from the program's request to the DMA engine
+  Time request_time;  ///< the data path's own time for each request
+  std::uint32_t read_unit;
+  Time read_unit_time;
+  std::uint32_t write_unit;
+  Time write_unit_time;
 };
 
 struct CpuConfig {
@@ -37,13 +68,13 @@ struct CpuConfig {
   Time doorbell_cost;  ///< doorbell record, barrier and 8 B MMIO store, as seen by the core
   Time blueflame_cost_per_64b;
   std::uint32_t doorbell_registers;  ///< shared by all QPs of a host; 0: each has its own
-  Time poll_cost;          ///< one poll of a CQ or of a memory location
-  Time cqe_cost;           ///< digest one CQE
-  Time syscall_cost;       ///< enter and leave the kernel
-  Time interrupt_latency;  ///< from the interrupt's arrival to the end of its handler
-  Time wakeup_latency;     ///< from there to the thread that waited running again
-  Time sleep1_after;       ///< idle time after which a core enters the first sleep state; 0: never
-  Time sleep1_exit;        ///< what waking takes longer then
+  Time poll_cost;                    ///< one poll of a CQ or of a memory location
+  Time cqe_cost;                     ///< digest one CQE
+  Time syscall_cost;                 ///< enter and leave the kernel
+  Time interrupt_latency;            ///< from the interrupt's arrival to the end of its handler
+  Time wakeup_latency;               ///< from there to the thread that waited running again
+  Time sleep1_after;  ///< idle time after which a core enters the first sleep state; 0: never
+  Time sleep1_exit;   ///< what waking takes longer then
   Time sleep2_after;
   Time sleep2_exit;
   double preempt_probability;  ///< that the operating system takes a polling thread's core away

@@ -34,7 +34,82 @@ void add_memory(ParameterTable& table) {
   table.rate("memory.bandwidth", RNIC_FIELD(memory.bandwidth), "800Gbps")
       .range(1, 100000)
       .assumed("80 % of six DDR4-2666 channels (128 GB/s)")
-      .means("memory bandwidth left to DMA");
+      .means("memory bandwidth left to DMA: the path from root complex to last-level cache");
+  table.time("memory.partial_line_time", RNIC_FIELD(memory.partial_line_time), "0ns")
+      .range(0, kMillisecond)
+      .assumed("a partial write merges with the line in the last-level cache as fast as it comes")
+      .means("time for which a cache line written in part keeps that path from others");
+  table.flag("memory.reads_wait_for_writes", RNIC_FIELD(memory.reads_wait_for_writes), "false")
+      .assumed("a read overlaps the writes it follows and returns their data")
+      .means(
+          "a DMA read begins only when earlier writes are visible (strict ordering), as pcie-bench "
+          "sees it on Xeons");
+}
+
+void add_cache(ParameterTable& table) {
+  table.bytes("memory.llc_size", RNIC_FIELD(memory.llc_size), "auto")
+      .range(0, 4294967296.0)
+      .or_auto()
+      .assumed("15 to 40 MiB on the Xeons of published measurements")
+      .means(
+          "last-level cache; 0: what DMA reads is taken to be resident; auto: 32 MiB for dma_* "
+          "operations, else 0");
+  table.count("memory.llc_ways", RNIC_FIELD(memory.llc_ways), "20")
+      .range(1, 64)
+      .in("ways")
+      .datasheet("Xeon E5: 20 ways of the last-level cache")
+      .means("associativity of the last-level cache");
+  table.flag("memory.ddio", RNIC_FIELD(memory.ddio), "true")
+      .datasheet("Intel Data Direct I/O: on by default since Xeon E5 (2012)")
+      .means("device writes allocate in the last-level cache instead of going to DRAM");
+  table.count("memory.ddio_ways", RNIC_FIELD(memory.ddio_ways), "2")
+      .range(0, 64)
+      .in("ways")
+      .datasheet("Intel Data Direct I/O: 10 % of the last-level cache, 2 of 20 ways (IIO LLC WAYS)")
+      .means("ways that device writes may allocate in");
+}
+
+void add_dram(ParameterTable& table) {
+  table.time("memory.dram_latency", RNIC_FIELD(memory.dram_latency), "42ns")
+      .range(0, kMillisecond)
+      .measured(std::string(kPcieBench) + ": 40..53 ns more on a 64 B read that misses the cache")
+      .means("a DMA read that misses the last-level cache, besides memory.read_latency");
+  table.time("memory.dram_write_latency", RNIC_FIELD(memory.dram_write_latency), "100ns")
+      .range(0, kMillisecond)
+      .measured("about 100 ns more without DDIO in published measurements (SoCC 2020)")
+      .means("a DMA write with memory.ddio=false, besides memory.write_latency");
+  table.count("memory.dram_channels", RNIC_FIELD(memory.dram_channels), "6")
+      .range(1, 64)
+      .in("channels")
+      .datasheet("Xeon Scalable: six channels a socket")
+      .means("memory channels, which addresses interleave over");
+  table.rate("memory.dram_channel_bandwidth", RNIC_FIELD(memory.dram_channel_bandwidth), "136Gbps")
+      .range(1, 10000)
+      .datasheet("80 % of a DDR4-2666 channel (21.3 GB/s)")
+      .means("bandwidth of one memory channel");
+  table.bytes("memory.dram_interleave", RNIC_FIELD(memory.dram_interleave), "256B")
+      .range(64, 1 << 20)
+      .assumed("256 B on one channel, as common servers interleave")
+      .means("bytes on one memory channel before the next");
+  table.real("memory.cpu_traffic", RNIC_FIELD(memory.cpu_traffic), "0")
+      .range(0, 0.95)
+      .assumed("nobody else uses memory")
+      .means("share of DRAM bandwidth that the CPUs' own accesses take from DMA");
+}
+
+void add_numa(ParameterTable& table) {
+  table.flag("memory.numa_remote", RNIC_FIELD(memory.numa_remote), "false")
+      .assumed("buffers on the NIC's socket, as tuning guides advise")
+      .means("whether memory is on another socket than the device");
+  table.time("memory.numa_latency", RNIC_FIELD(memory.numa_latency), "100ns")
+      .range(0, kMillisecond)
+      .measured(std::string(kPcieBench) +
+                ": 95..107 ns more on reads of the remote socket, none on posted writes")
+      .means("added to DMA reads of remote memory");
+  table.rate("memory.numa_bandwidth", RNIC_FIELD(memory.numa_bandwidth), "150Gbps")
+      .range(1, 10000)
+      .datasheet("QPI at 9.6 GT/s: 19.2 GB/s each direction")
+      .means("link between the sockets, each direction");
 }
 
 void add_registration(ParameterTable& table) {
@@ -85,7 +160,57 @@ void add_iommu(ParameterTable& table) {
   table.time("iommu.walk_latency", RNIC_FIELD(iommu.walk_latency), "270ns")
       .range(0, kMillisecond)
       .measured(std::string(kPcieBench) + ": 266..280 ns more on a 64 B read (Broadwell)")
-      .means("page-table walk after an IOTLB miss");
+      .means("page-table walk after an IOTLB miss, with the upper levels cached");
+  table.flag("iommu.passthrough", RNIC_FIELD(iommu.passthrough), "false")
+      .assumed("as with iommu=pt: host devices are identity-mapped without look-ups")
+      .means("an enabled IOMMU lets the NIC's addresses through");
+  table.bytes("iommu.page_size", RNIC_FIELD(iommu.page_size), "auto")
+      .one_of({4096, 2097152, 1073741824})
+      .or_auto()
+      .spec("VT-d and AMD-Vi page sizes; sp_off leaves 4 KiB only")
+      .means("page size of the IOMMU's mappings; auto: memory.page_size");
+  table.count("iommu.walkers", RNIC_FIELD(iommu.walkers), "6")
+      .range(0, 1024)
+      .in("walks")
+      .fitted(std::string(kPcieBench) + ": a miss costs 45..52 ns of throughput, 270 ns of latency")
+      .means("page-table walks at a time; 0: any number");
+  table.count("iommu.walk_cache_entries", RNIC_FIELD(iommu.walk_cache), "0")
+      .range(0, 1 << 20)
+      .in("entries")
+      .assumed("upper levels stay cached")
+      .means("page-table pages whose place the IOMMU caches (each 512 mappings); 0: all");
+  table.time("iommu.walk_level_latency", RNIC_FIELD(iommu.walk_level_latency), "40ns")
+      .range(0, kMillisecond)
+      .assumed("one more read that hits in the last-level cache, from within the socket")
+      .means("added to a walk whose upper level is not cached");
+}
+
+void add_dma_device(ParameterTable& table) {
+  const std::string fit = "0: cuts through; nfp6000 has a card's fitted figures";
+  table.time("dma_device.setup_time", RNIC_FIELD(dma_device.setup_time), "0ns")
+      .range(0, kMillisecond)
+      .assumed(fit)
+      .means("dma_*: from the program's descriptor to the DMA engine, for any number at a time");
+  table.time("dma_device.request_time", RNIC_FIELD(dma_device.request_time), "0ns")
+      .range(0, kMillisecond)
+      .assumed(fit)
+      .means("dma_*: occupancy of the device's internal data path by each request");
+  table.bytes("dma_device.read_unit", RNIC_FIELD(dma_device.read_unit), "64B")
+      .range(1, 65536)
+      .assumed("a cache line")
+      .means("dma_*: what the device's data path takes in at a time");
+  table.time("dma_device.read_unit_time", RNIC_FIELD(dma_device.read_unit_time), "0ns")
+      .range(0, kMillisecond)
+      .assumed(fit)
+      .means("dma_*: time of the data path for each such unit of a read, once all has arrived");
+  table.bytes("dma_device.write_unit", RNIC_FIELD(dma_device.write_unit), "64B")
+      .range(1, 65536)
+      .assumed("a cache line")
+      .means("dma_*: what the device's data path hands out at a time");
+  table.time("dma_device.write_unit_time", RNIC_FIELD(dma_device.write_unit_time), "0ns")
+      .range(0, kMillisecond)
+      .assumed(fit)
+      .means("dma_*: time of the data path for each such unit of a write, before it leaves");
 }
 
 void add_cpu(ParameterTable& table) {
@@ -166,8 +291,12 @@ void add_cpu(ParameterTable& table) {
 
 void add_host_parameters(ParameterTable& table) {
   add_memory(table);
+  add_cache(table);
+  add_dram(table);
+  add_numa(table);
   add_registration(table);
   add_iommu(table);
+  add_dma_device(table);
   add_cpu(table);
 }
 

@@ -210,6 +210,13 @@ void add_dma(ParameterTable& table) {
       .or_auto()
       .assumed("8 KiB as pcie-bench (SIGCOMM 2018), or one message if that is more")
       .means("bytes of host memory that dma_* operations touch");
+  table
+      .choice<HostCache>("workload.host_cache", RNIC_CHOICE(workload.host_cache), "warm",
+                         {{"cold", HostCache::kCold}, {"warm", HostCache::kWarm}})
+      .assumed("pcie-bench's usual setting")
+      .means(
+          "dma_*: whether the CPU has touched the window just before, or none of it is in the "
+          "last-level cache");
   table.bytes("workload.offset", RNIC_FIELD(workload.offset), "0")
       .range(0, 4095)
       .assumed("pcie-bench's accesses start at a cache line")

@@ -58,8 +58,8 @@ struct TcpConfig {
   bool sack;              ///< selective acknowledgement and placement out of order; else go-back-N
   Time connection_setup;  ///< of the connection manager, besides the frames
   std::uint32_t context_lines;  ///< context cache entries that a connection takes
-  bool handshake;    ///< connections are set up by frames on the wire
-  Time syn_timeout;  ///< first retry of a set-up segment; doubles
+  bool handshake;               ///< connections are set up by frames on the wire
+  Time syn_timeout;             ///< first retry of a set-up segment; doubles
   bool timestamps;
   bool mpa_crc;
   bool mpa_markers;

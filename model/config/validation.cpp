@@ -177,6 +177,10 @@ void check_cache(const std::string& key, const CacheConfig& cache) {
   }
 }
 
+void check_memory(const MemoryConfig& memory) {
+  at_most("memory.ddio_ways", memory.ddio_ways, "memory.llc_ways", memory.llc_ways);
+}
+
 void check_nic(const Config& config) {
   check_cache("nic.qpc_cache", config.nic.qpc_cache);
   check_cache("nic.mpt_cache", config.nic.mpt_cache);
@@ -306,6 +310,8 @@ std::string automatic_text(std::string_view key, const Config& config) {
   }
   if (key == "workload.msg_size") return is_atomic(workload.op) ? "8B" : "64B";
   if (key == "nic.wqe_buffer") return std::to_string(2 * config.nic.wqe_prefetch);
+  if (key == "memory.llc_size") return is_dma(workload.op) ? "32MiB" : "0";
+  if (key == "iommu.page_size") return std::to_string(config.memory.page_size);
   if (key == "workload.window") {
     constexpr std::uint64_t kPcieBenchWindow = 8192;
     return std::to_string(std::max(kPcieBenchWindow, workload.msg_size + workload.offset));
@@ -314,7 +320,8 @@ std::string automatic_text(std::string_view key, const Config& config) {
     // Nothing keeps a sender of unacknowledged messages from running ahead of the receiver.
     constexpr std::uint32_t kUnacknowledged = 512;  // perftest's --rx-depth
     const bool acknowledged = config.transport.type == TransportType::kRc;
-    return std::to_string(acknowledged ? workload.depth : std::max(workload.depth, kUnacknowledged));
+    return std::to_string(acknowledged ? workload.depth
+                                       : std::max(workload.depth, kUnacknowledged));
   }
   if (key == "workload.inline_max") return std::to_string(latency ? config.nic.max_inline : 0);
   if (key == "workload.signal_every") {
@@ -328,6 +335,7 @@ void validate(const Config& config) {
   check_transport(config);
   check_service(config);
   check_network(config);
+  check_memory(config.memory);
   check_nic(config);
   check_workload(config);
   check_output(config);

@@ -40,6 +40,7 @@ enum class Pattern { kLatency, kBandwidth };
 enum class Traffic { kPair, kIncast, kAllToAll, kPermutation, kRing };
 /// How a thread learns of completions.
 enum class Completion { kPoll, kEvent };
+enum class HostCache { kCold, kWarm };
 enum class Access { kSequential, kRandom, kZipf };
 
 enum class Program { kNone, kPingPong, kKvStore, kRingBuffer, kRendezvous, kSpinLock };
@@ -65,6 +66,7 @@ struct WorkloadConfig {
   std::uint32_t mrs;
   std::uint64_t mr_size;  ///< 0: as large as the workload needs
   Access access;
+  HostCache host_cache;  ///< whether the CPU has just touched that window
   std::uint64_t window;  ///< bytes that DMA operations touch
   std::uint32_t offset;  ///< start of DMA accesses past their natural alignment
   Completion completion;

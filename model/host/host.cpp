@@ -29,6 +29,8 @@ Host::Host(const sc_core::sc_module_name& name, const config::Config& config)
       root_complex("root_complex", config.memory, config.iommu, memory_port_),
       verbs("verbs", config, memory, space, context_memory, root_complex) {
   root_complex.set_interrupt_sink(&verbs);
+  MemorySystem& caches = root_complex.memory_system();
+  if (caches.tracks_cache()) memory.set_observer(&caches);
 }
 
 }  // namespace rnic::host

@@ -6,6 +6,8 @@
 namespace rnic::host {
 namespace {
 
+constexpr std::uint64_t kTableEntries = 512;  // of one x86-64 page-table page
+
 /// Fully associative while a search is cheap, else the largest number of ways up to that size that
 /// divides the entries.
 std::uint32_t ways_for(std::uint32_t entries) {
@@ -17,22 +19,56 @@ std::uint32_t ways_for(std::uint32_t entries) {
 
 }  // namespace
 
-Iommu::Iommu(const config::IommuConfig& config, std::uint64_t page_size)
+Iommu::Iommu(const std::string& name, const config::IommuConfig& config)
     : walk_latency_(config.walk_latency),
-      page_size_(page_size),
+      level_latency_(config.walk_level_latency),
+      page_size_(std::max<std::uint64_t>(config.page_size, 1)),
+      passthrough_(config.passthrough),
       iotlb_(std::max(1U, config.iotlb_entries), ways_for(std::max(1U, config.iotlb_entries)),
-             ReplacementPolicy::kLru, Rng(0, "iommu")) {}
+             ReplacementPolicy::kLru, Rng(0, "iommu")),
+      walkers_(config.walkers, kTimeZero),
+      unit_(name) {
+  if (config.walk_cache > 0) {
+    walk_cache_.emplace(config.walk_cache, ways_for(config.walk_cache), ReplacementPolicy::kLru,
+                        Rng(0, "iommu.walk_cache"));
+  }
+}
 
-Time Iommu::translate(std::uint64_t address, std::uint64_t bytes) {
-  Time extra = kTimeZero;
+void Iommu::reset_statistics(Time now) {
+  iotlb_.reset_statistics();
+  unit_.reset(now);
+}
+
+Time Iommu::translate(Time now, std::uint64_t address, std::uint64_t bytes) {
+  if (passthrough_) return kTimeZero;
+  Time ready = now;
   const std::uint64_t last = (address + std::max<std::uint64_t>(bytes, 1) - 1) / page_size_;
   for (std::uint64_t page = address / page_size_; page <= last; ++page) {
-    if (iotlb_.find(page) == nullptr) {
-      iotlb_.insert(page);
-      extra += walk_latency_;
+    if (const Entry* entry = iotlb_.find(page)) {
+      ready = std::max(ready, entry->known);
+    } else {
+      ready = walk(ready, page);
+      iotlb_.insert(page).known = ready;
     }
   }
-  return extra;
+  return ready - now;
+}
+
+bool Iommu::upper_level_cached(std::uint64_t page) {
+  if (!walk_cache_) return true;
+  const std::uint64_t table = page / kTableEntries;
+  if (walk_cache_->touch(table) != nullptr) return true;
+  walk_cache_->insert(table);
+  return false;
+}
+
+Time Iommu::walk(Time at, std::uint64_t page) {
+  const Time duration = upper_level_cached(page) ? walk_latency_ : walk_latency_ + level_latency_;
+  if (walkers_.empty()) return at + duration;
+  auto walker = std::min_element(walkers_.begin(), walkers_.end());
+  *walker = std::max(at, *walker) + duration;
+  unit_.add_busy(duration / static_cast<std::int64_t>(walkers_.size()));
+  return *walker;
 }
 
 }  // namespace rnic::host

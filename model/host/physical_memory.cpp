@@ -56,6 +56,7 @@ bool PhysicalMemory::write_across(std::uint64_t pa, const void* from, std::size_
   }
   // Last, so that a watcher sees all bytes of the write.
   if (watched) notify(pa, bytes);
+  if (observer_ != nullptr) observer_->memory_written(pa, static_cast<std::uint32_t>(bytes));
   return true;
 }
 

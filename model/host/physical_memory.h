@@ -76,6 +76,7 @@ class PhysicalMemory {
     if (slot.bytes == nullptr) allocate_bytes(slot);
     std::memcpy(slot.bytes.get() + offset, from, bytes);
     if (slot.watched) notify(pa, bytes);
+    if (observer_ != nullptr) observer_->memory_written(pa, static_cast<std::uint32_t>(bytes));
     return true;
   }
 
@@ -85,6 +86,9 @@ class PhysicalMemory {
   /// Tells watchers as a write of the range would, and leaves the bytes alone (for runs that do not
   /// move payload).
   bool touch(std::uint64_t pa, std::uint64_t bytes);
+
+  /// Tells `observer` (null: nobody) about every write anywhere: what caches see.
+  void set_observer(MemoryWatcher* observer) { observer_ = observer; }
 
   /// Calls `watcher` after each write that overlaps [pa, pa + bytes). Costs a list entry for each
   /// frame of the range; writes to frames without a watch pay one flag test. Throws SimulationError
@@ -159,6 +163,7 @@ class PhysicalMemory {
   void collect_notices(std::uint64_t pa, std::uint64_t end);
 
   std::uint64_t size_;
+  MemoryWatcher* observer_ = nullptr;
   FrameAllocator frames_;
   std::vector<std::unique_ptr<Region>> regions_;
   std::uint64_t resident_frames_ = 0;

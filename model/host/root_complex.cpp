@@ -30,21 +30,18 @@ RootComplex::RootComplex(const sc_core::sc_module_name& name,
       dma_socket("dma_socket"),
       mmio_socket("mmio_socket"),
       memory_(memory),
-      read_latency_(memory_config.read_latency),
-      write_latency_(memory_config.write_latency),
-      channel_(memory_config.bandwidth),
-      unit_(std::string(this->name()) + ".memory"),
+      memory_system_(this->name(), memory_config),
+      reads_wait_for_writes_(memory_config.reads_wait_for_writes),
       pending_("pending", this, &RootComplex::perform) {
-  if (iommu_config.enabled) iommu_.emplace(iommu_config, memory_config.page_size);
+  if (iommu_config.enabled) iommu_.emplace(std::string(this->name()) + ".iommu", iommu_config);
   dma_socket.bind(static_cast<tlm::tlm_fw_transport_if<>&>(*this));
   mmio_socket.bind(static_cast<tlm::tlm_bw_transport_if<>&>(*this));
 }
 
 void RootComplex::reset_statistics(Time now) {
-  channel_.server().reset_statistics();
-  unit_.reset(now);
+  memory_system_.reset_statistics(now);
   faults_ = 0;
-  if (iommu_) iommu_->reset_statistics();
+  if (iommu_) iommu_->reset_statistics(now);
 }
 
 void RootComplex::mmio_write(Time earliest, std::uint64_t offset, const std::uint8_t* data,
@@ -65,19 +62,26 @@ void RootComplex::mmio_write(Time earliest, std::uint64_t offset, const std::uin
 
 Time RootComplex::schedule(const tlm::tlm_generic_payload& payload, Time arrival) {
   const std::uint32_t bytes = payload.get_data_length();
-  const Reservation slot = channel_.reserve(arrival, bytes);
-  unit_.add_busy(slot.end - slot.start);
+  const std::uint64_t address = payload.get_address();
   const bool relaxed = is_relaxed(payload);
-  // The channel spaces requests by their transfer times; within one, data streams as it comes. A
-  // walk holds up its own request only: the channel serves others meanwhile.
-  Time instant = slot.start + (payload.is_read() ? read_latency_ : write_latency_);
-  if (iommu_ && !is_interrupt(payload)) instant += iommu_->translate(payload.get_address(), bytes);
-  if (ordering_ && !payload.is_read()) {
-    instant = ordering_->admit(instant, payload.get_address(), bytes, relaxed);
+  const bool read = payload.is_read();
+  if (is_interrupt(payload)) {
+    strictly_visible_ =
+        std::max(strictly_visible_, memory_system_.deliver_interrupt(arrival, bytes));
+    return strictly_visible_;
+  }
+  Time instant = read ? memory_system_.read(arrival, address, bytes)
+                      : memory_system_.write(arrival, address, bytes);
+  // Waits hold up their own request only, so they are added to what memory takes: it serves others
+  // meanwhile.
+  if (iommu_) instant += iommu_->translate(arrival, address, bytes);
+  if (ordering_ && !read) instant = ordering_->admit(instant, address, bytes, relaxed);
+  if (read && !relaxed && reads_wait_for_writes_) {
+    instant += std::max(kTimeZero, strictly_visible_ - arrival);
   }
   // Relaxed ordering lets writes pass writes. A read would find what a write has not yet changed.
-  if (!relaxed || payload.is_read()) instant = std::max(instant, strictly_visible_);
-  if (!payload.is_read()) strictly_visible_ = std::max(strictly_visible_, instant);
+  if (!relaxed || read) instant = std::max(instant, strictly_visible_);
+  if (!read) strictly_visible_ = std::max(strictly_visible_, instant);
   return instant;
 }
 
@@ -123,8 +127,11 @@ bool RootComplex::access_memory(const tlm::tlm_generic_payload& payload) {
   const std::uint32_t bytes = payload.get_data_length();
   if (bytes == 0) return true;
   if (payload.is_read()) return data == nullptr || memory_.read(payload.get_address(), data, bytes);
-  if (data == nullptr) return memory_.touch(payload.get_address(), bytes);
-  return memory_.write(payload.get_address(), data, bytes);
+  memory_system_.begin_device_access();
+  const bool done = data == nullptr ? memory_.touch(payload.get_address(), bytes)
+                                    : memory_.write(payload.get_address(), data, bytes);
+  memory_system_.end_device_access();
+  return done;
 }
 
 void RootComplex::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) {

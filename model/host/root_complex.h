@@ -7,11 +7,11 @@
 #include <tlm>
 
 #include "base/event_queue.h"
-#include "base/rate_server.h"
 #include "base/time.h"
 #include "config/host_config.h"
 #include "host/iommu.h"
 #include "host/memory_port.h"
+#include "host/memory_system.h"
 #include "host/ordering_point.h"
 #include "stats/unit_stats.h"
 #include "tlm/payload_pool.h"
@@ -37,9 +37,9 @@ class InterruptSink {
 };
 
 /// Where PCIe meets memory. Every DMA request costs one kernel event: at that instant a read
-/// samples memory and a write becomes visible. Instants: arrival, a place in the memory channel,
-/// IOTLB misses, then the read or write latency; writes in order of arrival, and no read before an
-/// earlier write unless relaxed ordering allows it. An address without memory is answered
+/// samples memory and a write becomes visible. Instants: arrival, IOTLB misses, then what
+/// MemorySystem takes; writes in order of arrival, and no read before an earlier write unless
+/// relaxed ordering allows it. An address without memory is answered
 /// TLM_ADDRESS_ERROR_RESPONSE.
 ///
 /// MMIO towards the device: nb_transport_fw with the delay of arrival; the device answers
@@ -68,8 +68,10 @@ class RootComplex : public sc_core::sc_module,
 
   /// Null when the IOMMU is off.
   const Iommu* iommu() const { return iommu_ ? &*iommu_ : nullptr; }
-  /// Busy time of the memory channel.
-  const stats::UnitStats& unit() const { return unit_; }
+  MemorySystem& memory_system() { return memory_system_; }
+  const MemorySystem& memory_system() const { return memory_system_; }
+  /// Busy time of the path into the memory system.
+  const stats::UnitStats& unit() const { return memory_system_.path(); }
   std::uint64_t faults() const { return faults_; }
   /// Requests accepted and not yet performed.
   std::size_t pending() const { return pending_.size(); }
@@ -92,15 +94,13 @@ class RootComplex : public sc_core::sc_module,
   bool access_memory(const tlm::tlm_generic_payload& payload);
 
   MemoryPort& memory_;
-  Time read_latency_;
-  Time write_latency_;
-  RateServer channel_;
+  MemorySystem memory_system_;
+  bool reads_wait_for_writes_;
   std::optional<Iommu> iommu_;
   std::optional<OrderingPoint> ordering_;
   InterruptSink* interrupt_sink_ = nullptr;
   tlm_ext::PayloadPool payloads_;
   Time strictly_visible_{0};  ///< no later write that is not relaxed may become visible before
-  stats::UnitStats unit_;
   std::uint64_t faults_ = 0;
   EventQueue<RootComplex, tlm::tlm_generic_payload*> pending_;
 };

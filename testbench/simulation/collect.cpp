@@ -74,14 +74,22 @@ void collect_flows(System& system, Result& result) {
 /// What lies between device and memory.
 void collect_host_side(host::Host& host, pcie::Link& pcie, const std::string& name, Time start,
                        Time now, Result& result) {
-  result.units.push_back(unit_result(host.root_complex.unit(), start, now));
+  host::RootComplex& root = host.root_complex;
+  host::MemorySystem& memory = root.memory_system();
+  result.units.push_back(unit_result(root.unit(), start, now));
+  result.units.push_back(unit_result(memory.dram_unit(), start, now));
+  if (memory.is_remote()) result.units.push_back(unit_result(memory.socket_link(), start, now));
   const auto direction = [&](pcie::Direction which, const char* suffix) {
     result.units.push_back(unit_result(pcie.unit(which), start, now));
     result.units.back().name = name + suffix;  // as the PCIe direction is reported
   };
   direction(pcie::Direction::kToHost, ".pcie.to_host");
   direction(pcie::Direction::kToDevice, ".pcie.to_device");
-  if (const host::Iommu* iommu = host.root_complex.iommu()) {
+  if (memory.tracks_cache()) {
+    result.caches.push_back({name + ".llc", memory.llc_hits(), memory.llc_misses()});
+  }
+  if (const host::Iommu* iommu = root.iommu()) {
+    result.units.push_back(unit_result(iommu->unit(), start, now));
     result.caches.push_back({name + ".iotlb", iommu->hits(), iommu->misses()});
   }
 }
@@ -231,6 +239,16 @@ void collect_links(System& system, Time now, Result& result) {
   first.more.emplace_back("switch_corrupted", fabric.corrupted());
 }
 
+/// Counters of the memory side, behind those of the device.
+NamedCounts with_memory(NamedCounts counters, const host::RootComplex& root) {
+  const host::MemorySystem& memory = root.memory_system();
+  counters.emplace_back("memory_faults", root.faults());
+  counters.emplace_back("dram_read_bytes", memory.dram().bytes_read());
+  counters.emplace_back("dram_write_bytes", memory.dram().bytes_written());
+  counters.emplace_back("partial_line_writes", memory.partial_line_writes());
+  return counters;
+}
+
 NamedCounts counters_of(Node& node, bool iwarp) {
   nic::Nic& nic = node.nic;
   const transport::TransportCounters& t = nic.transport().counters();
@@ -299,10 +317,14 @@ HostResult busiest_core(System& system, Node& node, Time start, Time now) {
 /// A DMA device has no queue pairs, no program and no port.
 void collect_dma_node(DmaNode& node, Time start, Time now, Result& result) {
   const std::string name = node.name();
-  result.units.push_back(unit_result(node.dma.unit(), start, now));
+  for (const stats::UnitStats* unit :
+       {&node.dma.unit(), &node.staging.read_unit(), &node.staging.write_unit()}) {
+    result.units.push_back(unit_result(*unit, start, now));
+  }
   collect_host_side(node.host, node.pcie, name, start, now, result);
   collect_pcie(name, node.pcie, result);
-  result.counters.push_back({{"dma_faults", node.dma.faults() + node.host.root_complex.faults()}});
+  result.counters.push_back(
+      with_memory({{"dma_faults", node.dma.faults()}}, node.host.root_complex));
   result.hosts.emplace_back();
 }
 
@@ -321,8 +343,9 @@ Result collect(System& system, const config::LoadedConfig& loaded) {
     collect_units(node, start, now, result);
     collect_caches(node, result);
     collect_pcie(node.name(), node.pcie, result);
-    result.counters.push_back(
-        counters_of(node, system.config().transport.protocol == config::Protocol::kIwarp));
+    result.counters.push_back(with_memory(
+        counters_of(node, system.config().transport.protocol == config::Protocol::kIwarp),
+        node.host.root_complex));
     HostResult host = busiest_core(system, node, start, now);
     const auto& driver = node.host.verbs.stats();
     const auto& registration = driver.registration;

@@ -80,7 +80,8 @@ DmaNode::DmaNode(const sc_core::sc_module_name& name, const config::Config& conf
       host("host", config),
       pcie("pcie", config.pcie),
       dma("dma", config.pcie, nic::Clock(config.nic.clock_hz).cycles(config.nic.dma.latency),
-          nic::Clock(config.nic.clock_hz).cycles(config.nic.dma.interval)) {
+          nic::Clock(config.nic.clock_hz).cycles(config.nic.dma.interval)),
+      staging("staging", config.dma_device, dma) {
   dma.socket.bind(pcie.device_target);
   pcie.host_initiator.bind(host.root_complex.dma_socket);
   host.root_complex.mmio_socket.bind(pcie.host_target);
@@ -90,14 +91,15 @@ void DmaNode::reset_statistics(Time now) {
   host.root_complex.reset_statistics(now);
   pcie.reset_statistics(now);
   dma.reset_statistics(now);
+  staging.reset_statistics(now);
 }
 
 System::System(const config::Config& config)
     : config_(config), thread_configs_(thread_configs(config)) {
   if (config::is_dma(config_.workload.op)) {
     dma_node = std::make_unique<DmaNode>("host0", config_);
-    dma_stream = std::make_unique<DmaStream>("dma_stream", config_, dma_node->host, dma_node->dma,
-                                             measurement);
+    dma_stream = std::make_unique<DmaStream>("dma_stream", config_, dma_node->host,
+                                             dma_node->staging, measurement);
   } else {
     build_fabric();
     build_flows();

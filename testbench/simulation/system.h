@@ -15,6 +15,7 @@
 #include "pcie/dma_engine.h"
 #include "pcie/link.h"
 #include "programs/program.h"
+#include "workload/dma_staging.h"
 #include "workload/dma_stream.h"
 #include "workload/flow.h"
 
@@ -43,6 +44,7 @@ class DmaNode : public sc_core::sc_module {
   host::Host host;
   pcie::Link pcie;
   pcie::DmaEngine dma;
+  DmaStaging staging;
 };
 
 /// A port under the name that reports and captures give it.

@@ -34,11 +34,11 @@ std::uint64_t content_of(std::uint64_t address) { return (address + 1) * 0x9E377
 }  // namespace
 
 DmaStream::DmaStream(const sc_core::sc_module_name& name, const config::Config& config,
-                     host::Host& host, pcie::DmaIf& dma, Measurement& measurement)
+                     host::Host& host, DmaStaging& device, Measurement& measurement)
     : sc_module(name),
       config_(config),
       host_(host),
-      dma_(dma),
+      device_(device),
       measurement_(measurement),
       bytes_(static_cast<std::uint32_t>(config.workload.msg_size)),
       stride_(stride_of(bytes_ + config.workload.offset)),
@@ -59,6 +59,7 @@ DmaStream::DmaStream(const sc_core::sc_module_name& name, const config::Config& 
   }
   ++measurement_.flows_total;
   measurement_.messages_total += total_;
+  device_.set_program(this);
   SC_HAS_PROCESS(DmaStream);
   SC_METHOD(start);
   SC_METHOD(finish);
@@ -75,6 +76,16 @@ void DmaStream::allocate_window() {
     return;
   }
   base_ = *address;
+  prepare_window();
+  host::MemorySystem& memory = host_.root_complex.memory_system();
+  if (config_.workload.host_cache == config::HostCache::kWarm) {
+    memory.warm(base_, slots_ * stride_);
+  } else {
+    memory.cool();
+  }
+}
+
+void DmaStream::prepare_window() {
   if (!moves_bytes_ || writes_) return;
   std::vector<std::uint8_t> bytes(bytes_);
   for (std::uint64_t slot = 0; slot < slots_; ++slot) {
@@ -127,13 +138,15 @@ void DmaStream::begin(std::uint64_t slot, bool write) {
   ++access.outstanding;
   std::uint8_t* bytes = moves_bytes_ ? access.bytes.data() : nullptr;
   if (!write) {
-    dma_.dma_read(sim_now(), access.address, bytes_, bytes, tlm_ext::Purpose::kPayload, this, slot);
+    device_.read(access.address, bytes_, bytes, slot);
     return;
   }
   if (moves_bytes_) fill(access.address, bytes);
-  const Time left = dma_.dma_write(sim_now(), access.address, bytes_, bytes,
-                                   tlm_ext::Purpose::kPayload, this, slot);
-  if (access.read_follows) departures_.post(left, slot);
+  device_.write(access.address, bytes_, bytes, slot);
+}
+
+void DmaStream::write_leaves(std::uint64_t token, Time at) {
+  if (accesses_[token].read_follows) departures_.post(at, token);
 }
 
 void DmaStream::read_back(std::uint64_t& slot) {
@@ -143,7 +156,7 @@ void DmaStream::read_back(std::uint64_t& slot) {
   begin(slot, false);
 }
 
-void DmaStream::dma_done(std::uint64_t token) {
+void DmaStream::transfer_done(std::uint64_t token) {
   Access& access = accesses_[token];
   // Of a write and the read behind it, whichever is last: relaxed ordering lets the read pass.
   if (--access.outstanding > 0 || access.read_follows) return;

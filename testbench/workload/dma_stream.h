@@ -8,8 +8,8 @@
 #include "base/rng.h"
 #include "config/config.h"
 #include "host/host.h"
-#include "pcie/dma.h"
 #include "workload/address_pattern.h"
+#include "workload/dma_staging.h"
 #include "workload/measurement.h"
 
 namespace rnic::testbench {
@@ -27,10 +27,10 @@ namespace rnic::testbench {
 ///
 /// Accesses are naturally aligned (then shifted by `workload.offset`), so that those of up to 4 KiB
 /// cross no boundary of their own size.
-class DmaStream : public sc_core::sc_module, private pcie::DmaClient {
+class DmaStream : public sc_core::sc_module, private DmaStaging::Program {
  public:
   DmaStream(const sc_core::sc_module_name& name, const config::Config& config, host::Host& host,
-            pcie::DmaIf& dma, Measurement& measurement);
+            DmaStaging& device, Measurement& measurement);
 
   /// Reads (host to device) and writes (device to host), those that the operation has.
   const std::vector<FlowMeasurement>& measured() const { return measured_; }
@@ -54,16 +54,18 @@ class DmaStream : public sc_core::sc_module, private pcie::DmaClient {
   void post(std::uint64_t slot);
   void read_back(std::uint64_t& slot);
   void begin(std::uint64_t slot, bool write);
-  void dma_done(std::uint64_t token) override;
+  void write_leaves(std::uint64_t token, Time at) override;
+  void transfer_done(std::uint64_t token) override;
   void complete(Access& access);
   void count(const Access& access);
   void allocate_window();
+  void prepare_window();
   void fill(std::uint64_t address, std::uint8_t* into) const;
   void check(const Access& access);
 
   const config::Config& config_;
   host::Host& host_;
-  pcie::DmaIf& dma_;
+  DmaStaging& device_;
   Measurement& measurement_;
   std::uint32_t bytes_;
   std::uint64_t stride_;

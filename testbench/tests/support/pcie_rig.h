@@ -41,6 +41,7 @@ struct PcieRigConfig {
     memory.bandwidth = BitRate::gbps(640);
     iommu.enabled = false;
     iommu.iotlb_entries = 64;
+    iommu.page_size = 4096;
     iommu.walk_latency = nanoseconds(300);
   }
 };

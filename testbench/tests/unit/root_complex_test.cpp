@@ -171,29 +171,77 @@ TEST(RootComplex, AnIotlbMissAddsAWalk) {
   EXPECT_EQ(rig.root.iommu()->hits(), 2U);
 }
 
-TEST(RootComplex, TheIotlbForgetsTheLeastRecentlyUsedPage) {
+/// A device-side look-up long after all earlier walks.
+class Lookups {
+ public:
+  explicit Lookups(const config::IommuConfig& config) : iommu("iommu", config) {}
+  Time operator()(std::uint64_t address, std::uint64_t bytes) {
+    now += microseconds(10);
+    return iommu.translate(now, address, bytes);
+  }
+  host::Iommu iommu;
+  Time now{0};
+};
+
+config::IommuConfig iommu_of(std::uint32_t entries, std::uint64_t page_size) {
   config::IommuConfig config{};
   config.enabled = true;
-  config.iotlb_entries = 2;
+  config.iotlb_entries = entries;
+  config.page_size = page_size;
   config.walk_latency = nanoseconds(300);
-  host::Iommu iommu(config, 4096);
-  EXPECT_EQ(iommu.translate(0, 64), nanoseconds(300));
-  EXPECT_EQ(iommu.translate(4096, 64), nanoseconds(300));
-  EXPECT_EQ(iommu.translate(0, 64), kTimeZero);
-  EXPECT_EQ(iommu.translate(8192, 64), nanoseconds(300));  // page 1 goes
-  EXPECT_EQ(iommu.translate(0, 4096), kTimeZero);
-  EXPECT_EQ(iommu.translate(4096, 64), nanoseconds(300));    // page 2 goes
-  EXPECT_EQ(iommu.translate(4095, 4098), nanoseconds(300));  // pages 0 and 1 hit, 2 walks
-  EXPECT_EQ(iommu.misses(), 5U);
+  return config;
+}
+
+TEST(RootComplex, TheIotlbForgetsTheLeastRecentlyUsedPage) {
+  Lookups look_up(iommu_of(2, 4096));
+  EXPECT_EQ(look_up(0, 64), nanoseconds(300));
+  EXPECT_EQ(look_up(4096, 64), nanoseconds(300));
+  EXPECT_EQ(look_up(0, 64), kTimeZero);
+  EXPECT_EQ(look_up(8192, 64), nanoseconds(300));  // page 1 goes
+  EXPECT_EQ(look_up(0, 4096), kTimeZero);
+  EXPECT_EQ(look_up(4096, 64), nanoseconds(300));    // page 2 goes
+  EXPECT_EQ(look_up(4095, 4098), nanoseconds(300));  // pages 0 and 1 hit, 2 walks
+  EXPECT_EQ(look_up.iommu.misses(), 5U);
 }
 
 TEST(RootComplex, LargePagesNeedFewerEntries) {
-  config::IommuConfig config{};
-  config.iotlb_entries = 96;
-  config.walk_latency = nanoseconds(300);
-  host::Iommu iommu(config, 2 << 20);
-  EXPECT_EQ(iommu.translate(0, 64), nanoseconds(300));
-  EXPECT_EQ(iommu.translate((2 << 20) - 64, 64), kTimeZero);
+  Lookups look_up(iommu_of(96, 2 << 20));
+  EXPECT_EQ(look_up(0, 64), nanoseconds(300));
+  EXPECT_EQ(look_up((2 << 20) - 64, 64), kTimeZero);
+}
+
+TEST(RootComplex, APassThroughIommuTakesNoTime) {
+  config::IommuConfig config = iommu_of(1, 4096);
+  config.passthrough = true;
+  Lookups look_up(config);
+  EXPECT_EQ(look_up(0, 64), kTimeZero);
+  EXPECT_EQ(look_up(1 << 20, 64), kTimeZero);
+}
+
+TEST(RootComplex, WalksBeyondTheWalkersWait) {
+  config::IommuConfig config = iommu_of(64, 4096);
+  config.walkers = 2;
+  host::Iommu iommu("iommu", config);
+  const Time now = microseconds(1);
+  EXPECT_EQ(iommu.translate(now, 0, 64), nanoseconds(300));
+  EXPECT_EQ(iommu.translate(now, 4096, 64), nanoseconds(300));
+  EXPECT_EQ(iommu.translate(now, 8192, 64), nanoseconds(600));
+  // A page under way is waited for.
+  EXPECT_EQ(iommu.translate(now + nanoseconds(100), 8192, 64), nanoseconds(500));
+  EXPECT_EQ(iommu.misses(), 3U);
+  EXPECT_EQ(iommu.unit().busy(), nanoseconds(450));  // three walks of two walkers
+}
+
+TEST(RootComplex, AnUncachedUpperLevelMakesAWalkLonger) {
+  config::IommuConfig config = iommu_of(1, 4096);
+  config.walk_cache = 1;
+  config.walk_level_latency = nanoseconds(40);
+  Lookups look_up(config);
+  constexpr std::uint64_t kTableReach = 512 * 4096;
+  EXPECT_EQ(look_up(0, 64), nanoseconds(340));
+  EXPECT_EQ(look_up(4096, 64), nanoseconds(300));
+  EXPECT_EQ(look_up(kTableReach, 64), nanoseconds(340));
+  EXPECT_EQ(look_up(0, 64), nanoseconds(340));
 }
 
 class InterruptLog : public host::InterruptSink {

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Public cases of theme PC about the host's side: sockets, memory, DDIO, IOMMU, alignment.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "support/program.h"
+
+namespace rnic::testbench {
+namespace {
+
+std::string limiter(const ProgramRun& run) {
+  return run.result.at("bottleneck").at("unit").get<std::string>();
+}
+
+double host_counter(const ProgramRun& run, const char* host, const char* name) {
+  return run.result.at("counters").at(host).at(name).get<double>();
+}
+
+/// 100 Gb/s of InfiniBand with a path MTU of 4096 and enough READs in flight.
+Settings edr_read(const char* pattern, const char* bytes) {
+  return {{"transport.protocol", "ib"},    {"transport.mtu", "4096"},
+          {"link.rate", "100Gbps"},        {"workload.op", "read"},
+          {"workload.pattern", pattern},   {"workload.msg_size", bytes},
+          {"workload.iterations", "1000"}, {"sim.payload", "none"}};
+}
+
+Settings on_remote_socket(const Settings& settings) {
+  // The case's inter-socket path of 45 to 55 Gb/s, and 300 ns for an access.
+  return with(settings, {{"memory.numa_remote", "true"},
+                         {"memory.numa_bandwidth", "50Gbps"},
+                         {"memory.numa_latency", "300ns"}});
+}
+
+TEST(CasePC, PC06_ReadFromTheRemoteSocket) {
+  const ProgramRun local = run_well(edr_read("bandwidth", "64KiB"));
+  const ProgramRun remote = run_well(on_remote_socket(edr_read("bandwidth", "64KiB")));
+  // 4096 B in 4122 B of InfiniBand packet (26 B of headers, first packets 4 B more of AETH).
+  EXPECT_NEAR(local.number("/throughput_gbps"), 100 * 4096.0 / 4122, 1.0);
+  const double ratio = remote.number("/throughput_gbps") / local.number("/throughput_gbps");
+  EXPECT_GE(ratio, 0.45);
+  EXPECT_LE(ratio, 0.60);
+  EXPECT_NE(limiter(remote).find("socket_link"), std::string::npos) << limiter(remote);
+  const double later =
+      run_well(on_remote_socket(edr_read("latency", "64B"))).number("/latency_ns/mean") -
+      run_well(edr_read("latency", "64B")).number("/latency_ns/mean");
+  EXPECT_GE(later, 200);
+  EXPECT_LE(later, 500);
+}
+
+/// Inbound WRITEs to a footprint on host1, whose cache is 32 MiB of 20 ways, two for devices.
+Settings inbound(const char* footprint, const char* ddio) {
+  return {{"workload.op", "write"},        {"workload.pattern", "bandwidth"},
+          {"workload.msg_size", "64KiB"},  {"workload.mr_size", footprint},
+          {"workload.iterations", "2048"}, {"memory.llc_size", "32MiB"},
+          {"memory.llc_ways", "20"},       {"memory.ddio_ways", "2"},
+          {"memory.ddio", ddio},           {"sim.payload", "none"}};
+}
+
+TEST(CasePC, PC14_DramTrafficOfInboundWrites) {
+  const auto dram_share = [](const ProgramRun& run) {
+    const double network = 2048.0 * 65536;
+    return host_counter(run, "host1", "dram_write_bytes") / network;
+  };
+  // Two ways of twenty are 3.2 MiB.
+  const ProgramRun resident = run_well(inbound("256KiB", "true"));
+  const ProgramRun spilling = run_well(inbound("64MiB", "true"));
+  const ProgramRun around = run_well(inbound("256KiB", "false"));
+  EXPECT_LT(dram_share(resident), 0.02);
+  EXPECT_NEAR(dram_share(spilling), 1, 0.1);
+  EXPECT_NEAR(dram_share(around), 1, 0.1);
+  // DRAM carries far more than the network brings: the throughput does not notice.
+  const double throughput = resident.number("/throughput_gbps");
+  EXPECT_NEAR(spilling.number("/throughput_gbps"), throughput, 0.01 * throughput);
+  EXPECT_NEAR(around.number("/throughput_gbps"), throughput, 0.01 * throughput);
+}
+
+TEST(CasePC, PC14_SlowDramLimitsWhatSpills) {
+  // One channel of 40 Gb/s: rewriting in the cache does not need it, spilling does.
+  const Settings slow = {{"memory.dram_channels", "1"},
+                         {"memory.dram_channel_bandwidth", "40Gbps"}};
+  Settings cached = with(inbound("256KiB", "true"), slow);
+  // The sender reads what the CPU has just prepared.
+  cached = with(cached, {{"sim.payload", "bytes"}});
+  const ProgramRun resident = run_well(cached);
+  const ProgramRun around = run_well(with(inbound("256KiB", "false"), slow));
+  EXPECT_GT(resident.number("/throughput_gbps"), 90);
+  EXPECT_LT(around.number("/throughput_gbps"), 42);
+  EXPECT_NE(limiter(around).find(".dram"), std::string::npos) << limiter(around);
+}
+
+/// WRITEs of pages in random order over far more pages than an IOTLB of 64 entries reaches.
+Settings scattered(const Settings& iommu) {
+  return with({{"workload.op", "write"},
+               {"workload.pattern", "bandwidth"},
+               {"workload.msg_size", "4KiB"},
+               {"workload.mr_size", "8MiB"},
+               {"workload.access", "random"},
+               {"workload.iterations", "8000"},
+               {"link.rate", "200Gbps"},
+               {"pcie.gen", "5"},
+               {"iommu.iotlb_entries", "64"},
+               {"iommu.walkers", "1"},
+               {"sim.payload", "none"}},
+              iommu);
+}
+
+TEST(CasePC, PC16_IommuOffPassThroughAndTranslating) {
+  const ProgramRun off = run_well(scattered({{"iommu.enabled", "false"}}));
+  const ProgramRun passthrough =
+      run_well(scattered({{"iommu.enabled", "true"}, {"iommu.passthrough", "true"}}));
+  const ProgramRun small =
+      run_well(scattered({{"iommu.enabled", "true"}, {"iommu.page_size", "4KiB"}}));
+  const ProgramRun large =
+      run_well(scattered({{"iommu.enabled", "true"}, {"memory.page_size", "2MiB"}}));
+  const double best = off.number("/throughput_gbps");
+  EXPECT_DOUBLE_EQ(passthrough.number("/throughput_gbps"), best);
+  EXPECT_LT(small.number("/throughput_gbps"), 0.9 * best);
+  EXPECT_NE(limiter(small).find("iommu"), std::string::npos) << limiter(small);
+  EXPECT_GT(large.number("/throughput_gbps"), 0.95 * best);
+}
+
+TEST(CasePC, PC16_AWalkIsPartOfTheLatency) {
+  const auto latency = [](const char* enabled) {
+    return run_well(with(scattered({{"iommu.enabled", enabled}}),
+                         {{"workload.pattern", "latency"}, {"workload.iterations", "500"}}))
+        .number("/latency_ns/mean");
+  };
+  // At least the read of the payload at the sender and its write at the receiver walk: 270 ns each.
+  EXPECT_GT(latency("true") - latency("false"), 2 * 270 * 0.9);
+}
+
+/// Pages written by DMA at an offset within their first line.
+ProgramRun at_offset(const char* offset) {
+  return run_well({{"workload.op", "dma_write"},
+                   {"workload.pattern", "bandwidth"},
+                   {"workload.msg_size", "4032B"},
+                   {"workload.offset", offset},
+                   {"workload.window", "1MiB"},
+                   {"workload.iterations", "4000"},
+                   {"memory.partial_line_time", "200ns"},
+                   {"pcie.gen", "3"},
+                   {"sim.payload", "none"}});
+}
+
+TEST(CasePC, PC13_UnalignedBuffersCostPartialLines) {
+  const ProgramRun aligned = at_offset("0");
+  const ProgramRun unaligned = at_offset("1");
+  const ProgramRun padded = at_offset("64");
+  // A head and a tail of each access; none when it starts and ends between lines.
+  EXPECT_EQ(host_counter(aligned, "host0", "partial_line_writes"), 0);
+  EXPECT_NEAR(host_counter(unaligned, "host0", "partial_line_writes"), 2 * 4000, 2 * 130);
+  EXPECT_LT(unaligned.number("/throughput_gbps"), 0.9 * aligned.number("/throughput_gbps"));
+  EXPECT_GT(padded.number("/throughput_gbps"), 0.95 * aligned.number("/throughput_gbps"));
+}
+
+}  // namespace
+}  // namespace rnic::testbench
