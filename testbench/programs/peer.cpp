@@ -54,8 +54,12 @@ Buffer Peer::allocate(std::uint64_t bytes, protocol::AccessFlags remote_access) 
 }
 
 Buffer Peer::share(const Buffer& memory, protocol::AccessFlags remote_access) {
-  const auto made = host.verbs.reg_mr(core, pd_, memory.address, memory.bytes,
-                                      protocol::kAccessLocalWrite | remote_access);
+  protocol::AccessFlags access = protocol::kAccessLocalWrite | remote_access;
+  // The answer of an iWARP READ is a remote write to its sink (RFC 5040, 5.2).
+  if (config_.transport.protocol == config::Protocol::kIwarp) {
+    access |= protocol::kAccessRemoteWrite;
+  }
+  const auto made = host.verbs.reg_mr(core, pd_, memory.address, memory.bytes, access);
   if (made.status != Status::kOk) {
     throw ConfigError("registering " + std::to_string(memory.bytes) + " bytes fails with " +
                       host::status_name(made.status) +

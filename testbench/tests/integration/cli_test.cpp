@@ -74,7 +74,7 @@ TEST(CliTest, CommandLineMistakes) {
   expect_error("run --nic.clock", 2, "needs a value");
   expect_error("run --nic.clock=", 2, "needs a value");
   expect_error("run -c", 2, "-c FILE");
-  expect_error("run --link.reorder_rate=0.1", 2, "unknown option");
+  expect_error("run --link.jitter=1us", 2, "unknown option");
   expect_error("params nothing", 2, "no key starts with 'nothing'");
   expect_error("params nic. link.", 2, "one prefix");
 }

@@ -94,9 +94,9 @@ TEST(ParametersTest, RangesAreEnforcedAtBothEnds) {
 
 TEST(ParametersTest, WordsOfThisReleaseOnly) {
   Config config{};
-  EXPECT_THROW(assign(*find_parameter("workload.op"), "atomic_cas", config), ConfigError);
-  EXPECT_THROW(assign(*find_parameter("transport.type"), "ud", config), ConfigError);
-  EXPECT_THROW(assign(*find_parameter("transport.recovery"), "selective_repeat", config),
+  EXPECT_THROW(assign(*find_parameter("workload.op"), "send_invalidate", config), ConfigError);
+  EXPECT_THROW(assign(*find_parameter("transport.type"), "xrc", config), ConfigError);
+  EXPECT_THROW(assign(*find_parameter("transport.recovery"), "selective", config),
                ConfigError);
   EXPECT_THROW(assign(*find_parameter("output.traces"), "vcd", config), ConfigError);
   // Keys of later releases are unknown rather than ignored.
