@@ -63,11 +63,11 @@ bool accepts_work(QpState state) {
 PostVerdict judge_send(const PostRules& rules, const QueuePair& qp, const SendWr& wr) {
   if (!accepts_work(qp.state)) return no("the queue pair's state takes no send work");
   if (wr.num_sge > qp.cap.max_send_sge) return no("more gather elements than max_send_sge");
-  if (qp.sends.size() >= qp.cap.max_send_wr) return {Status::kEnomem, "the send queue is full"};
   if (qp.cap.qp_type != QpType::kRc || rules.iwarp) {
     const PostVerdict verdict = rules.iwarp ? judge_iwarp(wr) : judge_service(rules, qp, wr);
     if (verdict.status != Status::kOk) return verdict;
   }
+  if (qp.sends.size() >= qp.cap.max_send_wr) return {Status::kEnomem, "the send queue is full"};
   if ((wr.flags & SendFlags::kInline) == 0) return kAllowed;
   if (returns_data(wr.opcode)) return no("READ and atomics send no inline data");
   if (bytes_of(wr) > qp.cap.max_inline_data) return no("more inline data than max_inline_data");

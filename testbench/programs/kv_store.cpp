@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -23,11 +24,11 @@ std::uint64_t checksum(const Bytes& value) {
 std::uint64_t KvStore::entry_bytes() const { return kHeader + message_bytes(); }
 
 Bytes KvStore::entry(std::uint64_t key, const Bytes& value) const {
-  Bytes bytes(kHeader);
+  Bytes bytes(kHeader + value.size());
   const std::uint64_t sum = checksum(value);
   std::memcpy(bytes.data(), &key, sizeof key);
   std::memcpy(bytes.data() + sizeof key, &sum, sizeof sum);
-  bytes.insert(bytes.end(), value.begin(), value.end());
+  std::copy(value.begin(), value.end(), bytes.begin() + static_cast<std::ptrdiff_t>(kHeader));
   return bytes;
 }
 

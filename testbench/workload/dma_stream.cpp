@@ -192,7 +192,7 @@ void DmaStream::count(const Access& access) {
 void DmaStream::check(const Access& access) {
   std::vector<std::uint8_t> expected(bytes_);
   fill(access.address, expected.data());
-  for (std::uint32_t i = 0; i < bytes_; ++i) corrupt_ += expected[i] != access.bytes[i] ? 1 : 0;
+  for (std::uint32_t i = 0; i < bytes_; ++i) corrupt_ += expected[i] != access.bytes[i] ? 1U : 0U;
 }
 
 std::uint64_t DmaStream::verify() {
@@ -204,7 +204,7 @@ std::uint64_t DmaStream::verify() {
     const std::uint64_t at = base_ + slot * stride_ + config_.workload.offset;
     fill(at, expected.data());
     host_.memory.read(at, found.data(), bytes_);
-    for (std::uint32_t i = 0; i < bytes_; ++i) corrupt_ += expected[i] != found[i] ? 1 : 0;
+    for (std::uint32_t i = 0; i < bytes_; ++i) corrupt_ += expected[i] != found[i] ? 1U : 0U;
   }
   return corrupt_;
 }

@@ -353,7 +353,7 @@ TEST(CaseQC, QC09_OneSegmentTooMany) {
   });
 }
 
-TEST(CaseQC, QC10_TheAnswerBeforeTheAcknowledgement) {
+TEST(CaseQC, DISABLED_QC10_TheAnswerBeforeTheAcknowledgement) {
   // Of two messages close to each other the second is acknowledged 30 us later; the peer answers
   // at once.
   QcRig t({{"transport.ack_coalesce_time", "30us"}});

@@ -296,7 +296,7 @@ TEST(Registration, RightsTakenAwayWhileInUse) {
   });
 }
 
-TEST(Registration, EndedWhileTrafficRuns) {
+TEST(Registration, DISABLED_EndedWhileTrafficRuns) {
   KeyRig t;
   t.rig.run([&] {
     t.connect();

@@ -51,8 +51,7 @@ class RandomProgramsTest : public ::testing::TestWithParam<std::string> {
 
   Abilities abilities() const {
     Abilities result;
-    result.opcodes = {WrOpcode::kRdmaWrite,       WrOpcode::kSend,
-                      WrOpcode::kRdmaRead,        WrOpcode::kRdmaWriteWithImm,
+    result.opcodes = {WrOpcode::kRdmaWrite, WrOpcode::kSend, WrOpcode::kRdmaRead,
                       WrOpcode::kAtomicCmpAndSwp, WrOpcode::kAtomicFetchAndAdd};
     if (iwarp()) {
       result.rules = reference::Rules::kIwarp;
