@@ -57,8 +57,12 @@ TEST(IwarpSetup, AnyLostSegmentIsRepaired) {
       } else {
         now = std::min(a.deadline(), b.deadline());
         ASSERT_NE(now, kTimeNever) << "segment " << lost << ": both wait for ever";
-        if (a.deadline() <= now) ASSERT_TRUE(a.timeout(7));
-        if (b.deadline() <= now) ASSERT_TRUE(b.timeout(7));
+        if (a.deadline() <= now) {
+          ASSERT_TRUE(a.timeout(7));
+        }
+        if (b.deadline() <= now) {
+          ASSERT_TRUE(b.timeout(7));
+        }
       }
     }
   }
