@@ -93,7 +93,9 @@ TEST(CaseMR, DISABLED_MR04_ListsOfWorkRequests) {
     rates.push_back(rate_of(run));
     EXPECT_EQ(run.counter("doorbells"), static_cast<std::uint64_t>(kMessages / list));
     EXPECT_EQ(run.counter("cqes"), static_cast<std::uint64_t>(kMessages / list));
-    if (rates.size() > 1) EXPECT_GE(rates.back(), 0.99 * rates[rates.size() - 2]) << list;
+    if (rates.size() > 1) {
+      EXPECT_GE(rates.back(), 0.99 * rates[rates.size() - 2]) << list;
+    }
   }
   EXPECT_GE(rates.back() / rates.front(), 1.4);
   EXPECT_LE(rates.back() / rates.front(), 3.0);
@@ -192,8 +194,12 @@ TEST(CaseMR, MR10_QueuePairsShareWhatTheirEnginesLeave) {
     const ProgramRun run = run_well(with(base, {{"workload.qps", std::to_string(qps)}}));
     const double expected = std::min(qps * 194.0, line);
     EXPECT_NEAR(gbps_of(run), expected, 0.015 * expected) << qps;
-    if (qps == 1) EXPECT_EQ(limiter(run), "host0.nic.qp_engine");
-    if (qps >= 4) EXPECT_EQ(limiter(run), "host0.nic.port") << qps;
+    if (qps == 1) {
+      EXPECT_EQ(limiter(run), "host0.nic.qp_engine");
+    }
+    if (qps >= 4) {
+      EXPECT_EQ(limiter(run), "host0.nic.port") << qps;
+    }
   }
 }
 

@@ -93,7 +93,9 @@ bool window_of_credits(std::uint32_t send_queue) {
       for (std::uint32_t i = 0; i < count && fits; ++i) {
         const std::uint32_t flags = ++posted % kInterval == 0 ? SendFlags::kSignaled : 0;
         const Status status = t.send(t.rig.a, *t.from, t.mine, kMessage, flags);
-        if (status != Status::kOk) EXPECT_EQ(status, Status::kEnomem);
+        if (status != Status::kOk) {
+          EXPECT_EQ(status, Status::kEnomem);
+        }
         fits = fits && status == Status::kOk;
       }
     };

@@ -239,7 +239,9 @@ CachedRegistration sweep(std::uint64_t unit) {
         EXPECT_EQ(rig.a.post(*rig.a.qp, WrOpcode::kRdmaWrite, unit == 4 ? key : address,
                              found->second.lkey, 4, theirs.address, theirs.region.rkey, 0, flags),
                   Status::kOk);
-        if (flags != 0) EXPECT_EQ(rig.a.await_send().status, WcStatus::kSuccess);
+        if (flags != 0) {
+          EXPECT_EQ(rig.a.await_send().status, WcStatus::kSuccess);
+        }
       }
       rig.a.core.sync();
       return to_us(rig.a.core.now() - start) / kBlocks;

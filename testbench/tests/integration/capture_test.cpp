@@ -63,7 +63,9 @@ void expect_packets(const std::vector<Dissection>& packets, const std::vector<Ex
       const std::string field = std::string("infiniband.") + header;
       const auto value = want.fields.find(header);
       ASSERT_EQ(got.has(field), value != want.fields.end()) << field;
-      if (value != want.fields.end()) EXPECT_EQ(got.number(field), value->second) << field;
+      if (value != want.fields.end()) {
+        EXPECT_EQ(got.number(field), value->second) << field;
+      }
     }
     if (want.fields.count("padcnt") != 0) {
       EXPECT_EQ(got.number("infiniband.bth.padcnt"), want.fields.at("padcnt"));

@@ -32,7 +32,9 @@ void expect_repaired(const Settings& fault, const char* counter) {
       if (run.status != 0) continue;
       EXPECT_GT(on_links(run, counter), 0) << text_of(settings);
       for (const auto& [status, count] : run.result.at("completions").items()) {
-        if (status != "success") EXPECT_EQ(count, 0) << text_of(settings) << status;
+        if (status != "success") {
+          EXPECT_EQ(count, 0) << text_of(settings) << status;
+        }
       }
     }
   }

@@ -52,7 +52,9 @@ TEST_P(ServiceTest, DataArriveAndStagesSumToTheLatency) {
       EXPECT_GT(run.number("/throughput_gbps"), 0);
       EXPECT_EQ(run.counter("acks_sent"), 0U);
       EXPECT_EQ(run.counter("dropped_messages"), 0U);
-      if (pattern == "bandwidth") EXPECT_EQ(run.stage("propagate"), 0) << "it is over when sent";
+      if (pattern == "bandwidth") {
+        EXPECT_EQ(run.stage("propagate"), 0) << "it is over when sent";
+      }
     }
   }
 }
