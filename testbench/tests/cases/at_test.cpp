@@ -198,7 +198,7 @@ TEST(CaseAT, AT06_ALostAnswerIsRepeatedNotExecutedAgain) {
 }
 
 TEST(CaseAT, AT06_APostAgainAfterResetAddsTwice) {
-  VerbsRig rig({{"link.delay", "2us"}});
+  VerbsRig rig(Settings{{"link.delay", "2us"}});
   rig.run([&] {
     rig.connect();
     RigBuffer mine = rig.a.buffer(4096);

@@ -152,7 +152,7 @@ void use_new_qps(VerbsRig& rig, const QpInitAttr& attr) {
 }
 
 TEST(CaseMR, MR07_MoreInlineThanTheDeviceOrTheQueueTakes) {
-  VerbsRig rig({{"nic.max_inline", "512"}});
+  VerbsRig rig(Settings{{"nic.max_inline", "512"}});
   rig.run([&rig] {
     rig.connect();
     QpInitAttr attr;

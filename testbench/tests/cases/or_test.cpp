@@ -12,7 +12,7 @@ using Bytes = std::vector<std::uint8_t>;
 
 TEST(CaseOR, OR10_AWriteTellsNobodyASendBehindItDoes) {
   constexpr std::uint32_t kBytes = 256 * 1024;
-  VerbsRig rig({{"transport.protocol", "rocev2"}});
+  VerbsRig rig(Settings{{"transport.protocol", "rocev2"}});
   rig.run([&] {
     rig.connect();
     RigBuffer mine = rig.a.buffer(kBytes);

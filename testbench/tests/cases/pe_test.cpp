@@ -190,7 +190,7 @@ TEST(CasePE, PE08_LkeyUsedAsRkeyWithSharedKeys) {
 }
 
 TEST(CasePE, PE08_LkeyUsedAsRkeyWithDistinctKeys) {
-  PeRig t({{"nic.key_policy", "distinct"}});
+  PeRig t(Settings{{"nic.key_policy", "distinct"}});
   t.rig.run([&] {
     t.connect();
     EXPECT_NE(t.theirs.region.lkey, t.theirs.region.rkey);

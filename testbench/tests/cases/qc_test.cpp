@@ -252,7 +252,7 @@ TEST(CaseQC, QC05_WhatFollowsTheFirstError) {
 }
 
 TEST(CaseQC, QC05_AllFlushedWhenTheApplicationEndsIt) {
-  QcRig t({{"link.delay", "100us"}});  // nothing is acknowledged before the state changes
+  QcRig t(Settings{{"link.delay", "100us"}});  // nothing is acknowledged before the state changes
   t.rig.run([&] {
     t.create();
     t.connect(depth(64, 16), depth(1, 1));
@@ -358,7 +358,7 @@ TEST(CaseQC, QC09_OneSegmentTooMany) {
 TEST(CaseQC, DISABLED_QC10_TheAnswerBeforeTheAcknowledgement) {
   // Of two messages close to each other the second is acknowledged 30 us later; the peer answers
   // at once.
-  QcRig t({{"transport.ack_coalesce_time", "30us"}});
+  QcRig t(Settings{{"transport.ack_coalesce_time", "30us"}});
   t.rig.run([&] {
     t.create();
     CompletionQueue* shared = t.rig.a.verbs().create_cq(t.rig.a.core, 64);

@@ -144,7 +144,7 @@ Status post_reads(RigSide& side, std::uint32_t count, std::uint32_t bytes, const
 }
 
 TEST(CaseRD, DISABLED_RD06_MoreReadsThanTheResponderTakes) {
-  VerbsRig rig({{"transport.protocol", "rocev2"}});
+  VerbsRig rig(Settings{{"transport.protocol", "rocev2"}});
   rig.run([&rig] {
     rig.a.create();
     rig.b.create();
@@ -215,7 +215,7 @@ TEST(CaseRD, RD07_DepthBeyondTheDevice) {
 }
 
 TEST(CaseRD, RD09_SeventeenReadsWithSixteenSlots) {
-  VerbsRig rig({{"transport.protocol", "rocev2"}});
+  VerbsRig rig(Settings{{"transport.protocol", "rocev2"}});
   rig.run([&rig] {
     rig.connect();
     const RigBuffer into = rig.a.buffer(65536);

@@ -50,7 +50,7 @@ TEST(CaseRG, RG01_AroundTheLimitOfLockedMemory) {
 }
 
 TEST(CaseRG, RG01_APrivilegedProcessHasNoLimit) {
-  VerbsRig rig({{"memory.memlock_limit", "unlimited"}});
+  VerbsRig rig(Settings{{"memory.memlock_limit", "unlimited"}});
   rig.run([&] {
     rig.a.create();
     const std::uint64_t address = rig.a.space().map(64 << 20);
@@ -61,7 +61,7 @@ TEST(CaseRG, RG01_APrivilegedProcessHasNoLimit) {
 
 TEST(CaseRG, RG03_TimeOfHugeRegistrations) {
   // Pages that are present: 0.35 us each, as large registrations show.
-  VerbsRig rig({{"memory.reg_page_cost", "350ns"}});
+  VerbsRig rig(Settings{{"memory.reg_page_cost", "350ns"}});
   rig.run([&] {
     rig.a.create();
     const double ms_per_gib = to_us(registration_time(rig.a, kGiB, kPage)) / 1e3;

@@ -142,7 +142,7 @@ LateRecv send_before_recv(VerbsRig& rig, std::uint32_t rnr_retry, Time delay) {
 }
 
 TEST(CaseRN, RN04_SendBeforeRecv) {
-  VerbsRig rig({{"transport.protocol", "rocev2"}});
+  VerbsRig rig(Settings{{"transport.protocol", "rocev2"}});
   rig.run([&] {
     for (const std::uint32_t retries : {0U, 1U, 3U, 6U}) {
       SCOPED_TRACE(retries);

@@ -21,7 +21,7 @@ TEST(ResponderResources, DISABLED_TheNinthReadOfEightIsAnInvalidRequest) {
   // 5 us of answer at 100 Gb/s, so that all 16 requests arrive before the first is answered.
   constexpr std::uint32_t kReads = 16;
   constexpr std::uint32_t kBytes = 65536;
-  VerbsRig rig({{"transport.protocol", "rocev2"}});
+  VerbsRig rig(Settings{{"transport.protocol", "rocev2"}});
   rig.run([&] {
     rig.a.create();
     rig.b.create();
@@ -74,7 +74,7 @@ class AtomicConditions : public ::testing::TestWithParam<Missing> {};
 
 TEST_P(AtomicConditions, DecideTheStatus) {
   const Missing& missing = GetParam();
-  VerbsRig rig({{"transport.protocol", "rocev2"}});
+  VerbsRig rig(Settings{{"transport.protocol", "rocev2"}});
   rig.run([&] {
     rig.a.create();
     rig.b.create();
@@ -121,7 +121,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& test) { return test.param.name; });
 
 TEST(AtomicLength, OtherThanEightBytesIsALocalLengthError) {
-  VerbsRig rig({{"transport.protocol", "ib"}});
+  VerbsRig rig(Settings{{"transport.protocol", "ib"}});
   rig.run([&] {
     rig.connect();
     RigBuffer result = rig.a.buffer(4096);

@@ -247,7 +247,7 @@ TEST(CompletionEvent, ModerationByTime) {
 }
 
 TEST(CompletionEvent, InterruptsKeepTheirDistance) {
-  EventRig t({{"nic.interrupt_moderation", "100us"}});
+  EventRig t(Settings{{"nic.interrupt_moderation", "100us"}});
   t.rig.run([&] {
     t.connect();
     for (int i = 0; i < 2; ++i) {
@@ -306,7 +306,7 @@ TEST(CompletionQueues, PolledInTimeNeverRunOver) {
 }
 
 TEST(AsyncEvents, CommunicationEstablished) {
-  VerbsRig rig({{"transport.protocol", "ib"}});
+  VerbsRig rig(Settings{{"transport.protocol", "ib"}});
   rig.run([&] {
     rig.a.create();
     rig.b.create();
@@ -341,7 +341,7 @@ TEST(AsyncEvents, CommunicationEstablished) {
 }
 
 TEST(AsyncEvents, SendQueueDrained) {
-  VerbsRig rig({{"transport.protocol", "ib"}});
+  VerbsRig rig(Settings{{"transport.protocol", "ib"}});
   rig.run([&] {
     rig.connect();
     const RigBuffer mine = rig.a.buffer(1U << 20);
@@ -379,7 +379,7 @@ TEST(AsyncEvents, SendQueueDrained) {
 }
 
 TEST(AsyncEvents, ARefusalIsTheRespondersOnlySign) {
-  VerbsRig rig({{"transport.protocol", "ib"}});
+  VerbsRig rig(Settings{{"transport.protocol", "ib"}});
   rig.run([&] {
     rig.connect();
     const RigBuffer mine = rig.a.buffer(4096);

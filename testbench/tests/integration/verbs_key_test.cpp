@@ -28,7 +28,7 @@ constexpr protocol::AccessFlags kBindable = kAllAccess | protocol::kAccessMwBind
 
 /// Host 1 owns memory and hands out keys, host 0 uses them.
 struct KeyRig {
-  KeyRig() : rig({{"transport.protocol", "rocev2"}}) {}
+  KeyRig() : rig(Settings{{"transport.protocol", "rocev2"}}) {}
 
   void connect() {
     rig.connect();

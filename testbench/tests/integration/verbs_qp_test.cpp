@@ -23,7 +23,7 @@ constexpr std::uint32_t kRtsMask = Mask::kState | Mask::kSqPsn | Mask::kTimeout 
                                    Mask::kRnrRetry | Mask::kMaxQpRdAtomic;
 
 TEST(QpStates, IllegalTransitionsAndMissingAttributes) {
-  VerbsRig rig({{"transport.protocol", "ib"}});
+  VerbsRig rig(Settings{{"transport.protocol", "ib"}});
   rig.run([&] {
     rig.a.create();  // INIT
     const auto modify = [&](QpState to, std::uint32_t mask) {
@@ -52,7 +52,7 @@ TEST(QpStates, IllegalTransitionsAndMissingAttributes) {
 }
 
 TEST(QpStates, ValuesOutOfRange) {
-  VerbsRig rig({{"transport.protocol", "ib"}});
+  VerbsRig rig(Settings{{"transport.protocol", "ib"}});
   rig.run([&] {
     rig.a.create();
     const auto refused = [&](QpState to, std::uint32_t mask,
@@ -80,7 +80,7 @@ TEST(QpStates, ValuesOutOfRange) {
 }
 
 TEST(QpStates, WhatMayBePostedWhen) {
-  VerbsRig rig({{"transport.protocol", "ib"}});
+  VerbsRig rig(Settings{{"transport.protocol", "ib"}});
   rig.run([&] {
     rig.a.create();
     const RigBuffer mine = rig.a.buffer(4096);

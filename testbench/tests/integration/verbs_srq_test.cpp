@@ -199,7 +199,7 @@ TEST_P(SrqTest, WrongUse) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Protocols, SrqTest, ::testing::Values("ib", "rocev2", "iwarp"),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& test) { return test.param; });
 
 TEST(Srq, AnEmptyQueueAsksToWait) {
   SrqRig t("ib");
