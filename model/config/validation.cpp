@@ -113,6 +113,11 @@ void check_service(const Config& config) {
 void check_network(const Config& config) {
   const Protocol protocol = config.transport.protocol;
   const FlowControl flow_control = config.link.flow_control;
+  if (protocol == Protocol::kIb && !config.link.ets.empty() && config.link.ets != "none") {
+    throw ConfigError(
+        "link.ets is Ethernet's, and transport.protocol is ib (remedy: link.vl_arb_high "
+        "and link.vl_arb_low)");
+  }
   if (flow_control == FlowControl::kCredit && protocol != Protocol::kIb) {
     throw ConfigError(std::string("link.flow_control=credit needs transport.protocol=ib, not ") +
                       name_of(protocol) + " (valid: none" + (is_roce(protocol) ? "|pfc" : "") +
@@ -214,6 +219,10 @@ void check_dma_workload(const WorkloadConfig& workload) {
 
 void check_program(const Config& config) {
   if (config.workload.program == Program::kNone) return;
+  if (is_dma(config.workload.op)) {
+    throw ConfigError(
+        "workload.program does not go with a workload.op=dma_* (remedy: leave out one)");
+  }
   if (config.transport.type != TransportType::kRc) {
     throw ConfigError(
         "workload.program needs transport.type=rc, the only connected reliable service");
@@ -229,7 +238,6 @@ void check_workload(const Config& config) {
     check_dma_workload(workload);
     return;
   }
-  check_program(config);
   at_most("workload.signal_every", workload.signal_every, "workload.depth", workload.depth);
   at_most("workload.post_batch", workload.post_batch, "workload.depth", workload.depth);
   at_most("workload.recv_batch", workload.recv_batch, "workload.recv_depth", workload.recv_depth);
@@ -332,6 +340,7 @@ std::string automatic_text(std::string_view key, const Config& config) {
 }
 
 void validate(const Config& config) {
+  check_program(config);
   check_transport(config);
   check_service(config);
   check_network(config);

@@ -90,6 +90,9 @@ TEST(CliTest, BadValues) {
                "write|write_imm|read|send|send_imm|atomic_cas|atomic_fadd");
   expect_error("run --sim.seed=\"$(printf 'a\\nb')\"", 2, "a?b");
   expect_error("run --transport.mtu=1500", 2, "transport.protocol=ib");
+  expect_error("run --link.ets=1:10", 2, "link.vl_arb_high");
+  expect_error("run --workload.program=kv_store --workload.op=dma_read", 2, "workload.program");
+  expect_error("run --workload.program=kv_store --transport.type=ud", 2, "workload.program");
 }
 
 TEST(CliTest, BadFiles) {

@@ -53,6 +53,9 @@ class Bindings(unittest.TestCase):
                 self.assertTrue(bound.reason, point.id)
                 continue
             for run in bound.runs:
+                for preset in run.presets:
+                    self.assertTrue(list((sweep.REPOSITORY / "configs").glob(f"*/{preset}.ini")),
+                                    f"{point.id}: no preset {preset}")
                 for key, value in run.settings:
                     self.assertNotIn(value, ("None", ""), f"{point.id}: {key}")
 

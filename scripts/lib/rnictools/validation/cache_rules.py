@@ -12,7 +12,7 @@ _CX3_IB = ("connectx3", "fdr56", "sandy_bridge")
 _CX3_ROCE = ("connectx3", "eth40", "sandy_bridge")
 _CIB = ("connectib", "fdr56x2", "haswell")
 _CX5 = ("connectx5", "eth80", "broadwell")
-_CX7 = ("connectx7", "ndr200", "gpu_initiated")
+_CX7 = ("connectx7", "ndr200", "sapphire_rapids")
 _MESSAGES = 1500
 
 

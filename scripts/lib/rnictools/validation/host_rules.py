@@ -10,8 +10,9 @@ from .binding import Binding, Bound, Results, Rule, Unbound, run_of, single
 from .dataset import Point
 
 #: pcie-bench's hosts as presets; the first that the set-up names.
-_HOSTS = (("E5-2637v3", "haswell"), ("E5-2620v3", "haswell"), ("E5-2630v4", "broadwell"),
-          ("E5-2630", "sandy_bridge"), ("E3-1226v3", "haswell_e3"))
+_HOSTS = (("E5-2637v3", "xeon_e5_2637v3"), ("E5-2620v3", "xeon_e5_2620v3"),
+          ("E5-2630v4", "xeon_e5_2630v4"), ("E5-2630", "xeon_e5_2630"),
+          ("E3-1226v3", "xeon_e3_1226v3"))
 _OPS = {"DMA_READ": "dma_read", "DMA_WRITE": "dma_write", "DMA_READ+WRITE (each)": "dma_read_write"}
 
 
@@ -37,9 +38,9 @@ def _pcie(point: Point) -> Bound:
         "workload.host_cache": "cold" if "Cold" in point.other_params else "warm"}
     presets = ["nfp6000", host]
     if "remote socket" in point.setup:
-        presets.append("numa_remote")
+        settings["memory.numa_remote"] = "true"
     if "IOMMU" in point.setup:
-        presets.append("iommu")
+        settings["iommu.enabled"] = "true"
         settings["iommu.page_size"] = "2MiB" if "super-pages" in point.setup else "4KiB"
     if point.metric.startswith("lat"):
         settings |= {"workload.pattern": "latency", "workload.iterations": 500}

@@ -88,7 +88,7 @@ RULES: dict[str, Rule] = {
     "CX3ROCE40": _switched(("connectx3", "eth40", "sandy_bridge"), transport__protocol="rocev2",
                            transport__mtu=1024),
     "CX4EDR": _cx4edr,
-    "CX5X8": _fixed(("connectx5", "eth100", "ryzen", "gen3_x8"), transport__protocol="rocev2"),
+    "CX5X8": _fixed(("connectx5", "eth100", "gen3_x8"), transport__protocol="rocev2"),
     "CX5EDRGPU": lambda point: Unbound("buffers are in GPU memory behind a PCIe switch, which is not modelled"),
     "ROCE100GPU": lambda point: Unbound("buffers are in GPU memory, model of the NIC not stated")
         if point.metric.startswith("lat") else perftest(point, Setup(
@@ -97,7 +97,7 @@ RULES: dict[str, Rule] = {
     "ROCE100A100": _fixed(("connectx6", "eth100", "epyc"), transport__protocol="rocev2",
                           transport__mtu=1024),
     "ROCE100K8S": _loopback_or_switch,
-    "CX6HDR": _switched(("connectx6", "hdr200", "epyc_vm"), transport__mtu=4096),
+    "CX6HDR": _switched(("connectx6", "hdr200", "epyc"), transport__mtu=4096),
     "CX6LOOP": lambda point: Unbound("loopback inside one NIC is not modelled"),
     "CX7NDR": _fixed(("connectx7", "ndr400", "sapphire_rapids"), transport__mtu=4096),
     "BRCM400": lambda point: Unbound("no preset: nothing else is public about this NIC"),

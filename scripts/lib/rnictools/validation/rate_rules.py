@@ -12,7 +12,7 @@ _CX3 = ("connectx3", "fdr56", "sandy_bridge")
 _CIB = ("connectib", "fdr56x2", "haswell")
 _CX4 = ("connectx4", "edr100", "broadwell")
 _CX5 = ("connectx5", "eth100", "broadwell")
-_CX7 = ("connectx7", "ndr200", "gpu_initiated")
+_CX7 = ("connectx7", "ndr200", "sapphire_rapids")
 _MESSAGES = 2000
 
 

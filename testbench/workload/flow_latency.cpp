@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+#include "base/sc_time.h"
+#include "workload/flow.h"
+
+/// Latency programs of perftest: one message at a time.
+namespace rnic::testbench {
+
+using host::verbs::SendFlags;
+using host::verbs::SendWr;
+using host::verbs::Wc;
+using stats::Stage;
+
+void Flow::arm(Player& me) {
+  me.next_slot = me.pattern.next();
+  if (two_sided()) return;
+  const auto qp = static_cast<std::size_t>(me.sent % config_.workload.qps);
+  const std::uint64_t last_byte =
+      me.self->slot_address(me.self->buffers[qp].receive, me.next_slot) +
+      std::max<std::uint64_t>(1, config_.workload.msg_size) - 1;
+  host::PhysicalMemory& memory = me.self->host.memory;
+  memory.unwatch(me.watch);
+  me.watch = memory.watch(*me.self->host.space.translate(last_byte), 1, &me.spot);
+  me.spots_seen = me.spot.writes();
+}
+
+void Flow::hit(Player& me) {
+  const auto qp = static_cast<std::uint32_t>(me.sent % config_.workload.qps);
+  protocol::Sge sge;
+  SendWr wr = make_wr(*me.self, *me.peer, qp, me.next_slot, sge);
+  wr.flags |= SendFlags::kSignaled;
+  stats::MessageTrace* trace = traces_.take();
+  // A turn begins where the last one ended, so that pings and pongs fill the round trip.
+  trace->start(me.turn_started, config::returns_data(config_.workload.op)
+                                    ? stats::Journey::kToCompletion
+                                    : stats::Journey::kToPeer);
+  me.in_flight = trace;
+  wr.trace = trace;
+  host::verbs::Context& verbs = me.self->host.verbs;
+  const auto post = [&] { return verbs.post_send(me.self->core, *me.self->qps[qp], &wr, 1); };
+  host::Status status = post();
+  while (status == host::Status::kEnomem) {
+    // A short queue, and the completion of its last message is still on its way.
+    Wc wc;
+    me.self->waiting.wait(*me.self->send_cq);
+    if (verbs.poll_cq(me.self->core, *me.self->send_cq, 1, &wc) == 0) continue;
+    measurement_.count_completion(wc.status);
+    status = post();
+  }
+  if (status != host::Status::kOk) {
+    throw SimulationError(std::string(name()) + ": post_send is refused in the latency program");
+  }
+}
+
+void Flow::await(Player& me, Player& other) {
+  host::verbs::Context& verbs = me.self->host.verbs;
+  host::Core& core = me.self->core;
+  Wc wc;
+  if (two_sided()) {
+    do {
+      me.self->waiting.wait(*me.self->recv_cq);
+    } while (verbs.poll_cq(core, *me.self->recv_cq, 1, &wc) == 0);
+    measurement_.count_completion(wc.status);
+  } else {
+    me.self->waiting.wait(me.spot, me.spots_seen);
+  }
+  core.sync();
+  me.turn_started = sim_now();
+  // Counted at once: the acknowledgement of this message may still mark its trace.
+  other.in_flight->mark(Stage::kPoll, me.turn_started);
+  if (me.sent >= config_.sim.warmup) measurement_.breakdown.add(*other.in_flight);
+  traces_.give(other.in_flight);
+  // The completion of this player's own previous message is long there; perftest polls it now.
+  while (verbs.poll_cq(core, *me.self->send_cq, 1, &wc) > 0) {
+    measurement_.count_completion(wc.status);
+  }
+  if (two_sided()) {
+    post_receives(*me.self, static_cast<std::uint32_t>(me.sent % config_.workload.qps), 1);
+  }
+}
+
+void Flow::play(Player& me, Player& other, bool serve_first) {
+  const std::uint64_t total = total_messages();
+  me.turn_started = me.self->core.now();
+  for (me.sent = 0; me.sent < total; ++me.sent) {
+    arm(me);
+    if (serve_first) {
+      await(me, other);
+      hit(me);
+      continue;
+    }
+    if (config_.workload.gap > kTimeZero) {
+      me.self->waiting.pause(config_.workload.gap);
+      me.turn_started = sim_now();
+    }
+    const Time round_start = me.turn_started;
+    if (me.sent == config_.sim.warmup) {
+      measured_[0].window_start = round_start;
+      measurement_.flow_warm();
+    }
+    hit(me);
+    await(me, other);
+    record_latency((me.turn_started - round_start) / 2, me.sent, me.turn_started);
+  }
+}
+
+void Flow::record_latency(Time latency, std::uint64_t index, Time now) {
+  ++measurement_.messages_done;
+  if (index < config_.sim.warmup) return;
+  FlowMeasurement& result = measured_[0];
+  result.latency.add(latency);
+  const std::uint64_t messages = config::returns_data(config_.workload.op) ? 1 : 2;
+  result.messages += messages;
+  result.bytes += config_.workload.msg_size * messages;
+  result.window_end = now;
+}
+
+void Flow::completion_latency() {
+  host::Core& core = client_.core;
+  Player& me = client_player_;
+  const std::uint64_t total = total_messages();
+  for (me.sent = 0; me.sent < total; ++me.sent) {
+    if (me.sent == config_.sim.warmup) {
+      measured_[0].window_start = core.now();
+      measurement_.flow_warm();
+    }
+    me.next_slot = me.pattern.next();
+    me.self->waiting.pause(config_.workload.gap);
+    me.turn_started = core.now();
+    hit(me);
+    Wc wc;
+    do {
+      client_.waiting.wait(*client_.send_cq);
+    } while (client_.host.verbs.poll_cq(core, *client_.send_cq, 1, &wc) == 0);
+    core.sync();
+    measurement_.count_completion(wc.status);
+    me.in_flight->mark(Stage::kPoll, sim_now());
+    if (me.sent >= config_.sim.warmup) measurement_.breakdown.add(*me.in_flight);
+    record_latency(me.in_flight->total(), me.sent, sim_now());
+    traces_.give(me.in_flight);
+  }
+}
+
+}  // namespace rnic::testbench

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+#include "base/sc_time.h"
+#include "workload/flow.h"
+
+/// Bandwidth programs of perftest: many messages in flight.
+namespace rnic::testbench {
+
+using host::verbs::SendFlags;
+using host::verbs::SendWr;
+using host::verbs::Wc;
+using stats::Stage;
+
+void Flow::stream(Sender& sender) {
+  host::Core& core = sender.local->core;
+  host::verbs::Context& verbs = sender.local->host.verbs;
+  start_meter(sender);
+  constexpr std::uint32_t kPollBatch = 16;
+  std::array<Wc, kPollBatch> wcs;
+  while (sender.completed < sender.total && !sender.stopped) {
+    const bool posted =
+        config_.workload.outstanding == 0 ? fill_queues(sender) : fill_window(sender);
+    std::uint32_t count = verbs.poll_cq(core, *sender.local->send_cq, kPollBatch, wcs.data());
+    if (count == 0 && !posted) {
+      sender.local->waiting.wait(*sender.local->send_cq);
+      count = verbs.poll_cq(core, *sender.local->send_cq, kPollBatch, wcs.data());
+    }
+    for (std::uint32_t i = 0; i < count; ++i) reap(sender, wcs[i]);
+  }
+  core.sync();
+  if (unacknowledged()) drain(sender);
+  read_meter(sender);
+}
+
+bool Flow::unacknowledged() const { return config_.transport.type != config::TransportType::kRc; }
+
+/// Nothing tells whether unacknowledged messages have arrived: waits until no more do.
+void Flow::drain(const Sender& sender) {
+  const Time quiet = microseconds(20) + 4 * config_.link.delay;
+  std::uint64_t seen = 0;
+  do {
+    seen = sender.meter.delivered();
+    wait(to_sc_time(quiet));
+  } while (sender.meter.delivered() != seen);
+}
+
+void Flow::start_meter(Sender& sender) {
+  // READs and atomics deliver to the requester, everything else to the peer.
+  Endpoint& receiver = config::returns_data(config_.workload.op) ? *sender.local : *sender.remote;
+  sender.meter.expect(config_.sim.warmup * config_.workload.msg_size,
+                      [this] { measurement_.flow_warm(); });
+  for (std::uint32_t qp = 0; qp < sender.qps.size(); ++qp) {
+    receiver.qps[qp]->meter = &sender.meter;
+  }
+  // Messages of no bytes show on no meter, so all of them count.
+  if (config_.sim.warmup == 0 || config_.workload.msg_size == 0) {
+    sender.meter.start(sender.local->core.now());
+  }
+}
+
+void Flow::read_meter(Sender& sender) {
+  FlowMeasurement& result = *sender.result;
+  const std::uint64_t size = config_.workload.msg_size;
+  result.window_start = sender.meter.window_start();
+  result.window_end = size == 0 ? sim_now() : sender.meter.window_end();
+  result.bytes = sender.meter.counted();
+  result.messages = size == 0 ? sender.completed : result.bytes / size;
+}
+
+bool Flow::fill_queues(Sender& sender) {
+  bool any = false;
+  for (std::uint32_t qp = 0; qp < sender.qps.size(); ++qp) {
+    while (post(sender, qp, config_.workload.depth)) any = true;
+  }
+  return any;
+}
+
+bool Flow::fill_window(Sender& sender) {
+  const auto qps = static_cast<std::uint32_t>(sender.qps.size());
+  bool any = false;
+  for (std::uint32_t refused = 0; refused < qps;) {
+    const std::uint64_t in_flight = sender.posted - sender.completed;
+    if (in_flight >= config_.workload.outstanding) break;
+    const bool posted = post(sender, sender.next_qp, config_.workload.outstanding - in_flight);
+    sender.next_qp = (sender.next_qp + 1) % qps;
+    refused = posted ? 0 : refused + 1;
+    any |= posted;
+  }
+  return any;
+}
+
+bool Flow::post(Sender& sender, std::uint32_t qp, std::uint64_t window) {
+  const config::WorkloadConfig& w = config_.workload;
+  Sender::PerQp& state = sender.qps[qp];
+  const std::uint64_t room = std::min(window, w.depth - (state.posted - state.done));
+  const std::uint64_t left = state.quota - state.posted;
+  const auto count =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>({room, left, std::max(1U, w.post_batch)}));
+  // A batch is posted whole or not yet, but for the last one.
+  if (count == 0 || (count < w.post_batch && left > count)) return false;
+  sender.batch.resize(count);
+  sender.sges.resize(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint64_t slot = sender.patterns[qp].next();
+    state.touched[static_cast<std::size_t>(slot)] = true;
+    SendWr& wr = sender.batch[i];
+    wr = make_wr(*sender.local, *sender.remote, qp, slot, sender.sges[i]);
+    ++state.posted;
+    if (state.posted % w.signal_every == 0 || state.posted == state.quota) {
+      wr.flags |= SendFlags::kSignaled;
+    }
+    wr.trace = traces_.take();
+    wr.trace->start(sender.local->core.now(), stats::Journey::kToCompletion);
+    state.traces.push_back(wr.trace);
+  }
+  sender.posted += count;
+  std::uint32_t bad = 0;
+  const host::Status status = sender.local->host.verbs.post_send(
+      sender.local->core, *sender.local->qps[qp], sender.batch.data(), count, &bad);
+  if (status != host::Status::kOk) {
+    throw SimulationError(std::string(name()) + ": post_send fails with " +
+                          host::status_name(status));
+  }
+  return true;
+}
+
+void Flow::reap(Sender& sender, const Wc& wc) {
+  if (wc.opcode == protocol::WcOpcode::kRecv || wc.opcode == protocol::WcOpcode::kRecvRdmaWithImm) {
+    ++sender.received;
+    if (wc.status == protocol::WcStatus::kSuccess) {
+      repost_receive(*sender.local, sender.local->index_of(wc.qp_num));
+    }
+    return;
+  }
+  measurement_.count_completion(wc.status);
+  const std::uint32_t qp = sender.local->index_of(wc.qp_num);
+  if (wc.status != protocol::WcStatus::kSuccess) {
+    sender.stopped = true;
+    return;
+  }
+  // A completion stands for all unsignalled messages before it.
+  Sender::PerQp& state = sender.qps[qp];
+  const std::uint64_t every = config_.workload.signal_every;
+  const std::uint64_t upto = std::min(state.quota, (state.done / every + 1) * every);
+  const Time now = sender.local->core.now();
+  while (state.done < upto) complete(sender, qp, now);
+}
+
+void Flow::complete(Sender& sender, std::uint32_t qp, Time now) {
+  Sender::PerQp& state = sender.qps[qp];
+  stats::MessageTrace* trace = state.traces.front();
+  state.traces.pop_front();
+  ++state.done;
+  ++sender.completed;
+  ++measurement_.messages_done;
+  trace->mark(Stage::kPoll, now);
+  if (sender.completed > config_.sim.warmup) {
+    measurement_.breakdown.add(*trace);
+    sender.result->latency.add(trace->total());
+  }
+  traces_.give(trace);
+}
+
+void Flow::receive_rest(Sender& sender) {
+  if (!config_.workload.bidirectional || !two_sided()) return;
+  host::verbs::Context& verbs = sender.local->host.verbs;
+  Wc wc;
+  while (sender.received < sender.total && !sender.stopped) {
+    sender.local->waiting.wait(*sender.local->send_cq);
+    if (verbs.poll_cq(sender.local->core, *sender.local->send_cq, 1, &wc) > 0) reap(sender, wc);
+  }
+}
+
+void Flow::receive_stream(Endpoint& self, std::uint64_t total) {
+  constexpr std::uint32_t kPollBatch = 16;
+  std::array<Wc, kPollBatch> wcs;
+  for (std::uint64_t received = 0; received < total;) {
+    self.waiting.wait(*self.recv_cq);
+    const std::uint32_t count =
+        self.host.verbs.poll_cq(self.core, *self.recv_cq, kPollBatch, wcs.data());
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (wcs[i].status != protocol::WcStatus::kSuccess) return;
+      repost_receive(self, self.index_of(wcs[i].qp_num));
+    }
+    received += count;
+  }
+}
+
+}  // namespace rnic::testbench
