@@ -133,6 +133,7 @@ void LinkPort::transmit_data(Frame* frame, Time start, Time now) {
   }
   const std::uint32_t lane = frame->lane;
   const std::uint32_t bytes = frame->frame_bytes();
+  const std::uint32_t answers_qpn = frame->answers_qpn;
   const Time end = serialize(*frame, start);
   arbiter_->sent(lane, bytes);
   ++sent_.frames;
@@ -147,7 +148,7 @@ void LinkPort::transmit_data(Frame* frame, Time start, Time now) {
   put_on_wire(*frame, end, now);  // the frame is the peer's from here on
   flow_->sent(lane, bytes, start);
   if (client_ != nullptr) {
-    client_->frame_sent(lane, bytes, start, end);
+    client_->frame_sent(lane, bytes, answers_qpn, start, end);
     client_->egress_space(start);
   }
 }

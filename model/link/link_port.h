@@ -35,9 +35,9 @@ class EgressClient {
   /// A frame left the transmit queue: its first bit goes out at `at` (now or a little later). Once
   /// for each frame sent; may call LinkPort::send().
   virtual void egress_space(Time at) = 0;
-  /// Details of the same frame, before egress_space().
-  virtual void frame_sent(std::uint32_t /*lane*/, std::uint32_t /*bytes*/, Time /*start*/,
-                          Time /*end*/) {}
+  /// Details of the same frame, before egress_space(); `answers_qpn` as Frame has it.
+  virtual void frame_sent(std::uint32_t /*lane*/, std::uint32_t /*bytes*/,
+                          std::uint32_t /*answers_qpn*/, Time /*start*/, Time /*end*/) {}
 };
 
 /// What crossed a port in one direction.

@@ -74,7 +74,8 @@ struct Switch::Side : public link::FrameReceiver, public link::EgressClient {
 
   void frame_arrived(Frame* frame, Time now) override { owner.forward(index, frame, now); }
   void egress_space(Time /*at*/) override {}
-  void frame_sent(std::uint32_t lane, std::uint32_t bytes, Time /*start*/, Time end) override {
+  void frame_sent(std::uint32_t lane, std::uint32_t bytes, std::uint32_t /*answers_qpn*/,
+                  Time /*start*/, Time end) override {
     const std::uint32_t from = ingress[lane].front();
     ingress[lane].pop_front();
     owner.left(from, lane, bytes, end);

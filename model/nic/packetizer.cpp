@@ -26,6 +26,7 @@ void Packetizer::packetize(TxJob* job, Time t) {
   frame.checksums_deferred = true;
   frame.ecn_marked = false;
   frame.uncounted = false;
+  frame.answers_qpn = job->plan.ends_answer ? qp.qpn : 0;
   frame.sequence = ++sequence_;
   transport_.build(qp, job->plan, frame);
   if (frame.trace != nullptr) frame.trace->mark(stats::Stage::kPacketize, done);

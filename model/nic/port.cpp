@@ -20,8 +20,10 @@ void Port::release(const protocol::Frame& frame, Time when) {
 
 void Port::frame_arrived(protocol::Frame* frame, Time now) { pipeline_->frame_arrived(frame, now); }
 
-void Port::frame_sent(std::uint32_t lane, std::uint32_t /*bytes*/, Time /*start*/, Time /*end*/) {
+void Port::frame_sent(std::uint32_t lane, std::uint32_t /*bytes*/, std::uint32_t answers_qpn,
+                      Time /*start*/, Time /*end*/) {
   freed_lane_ = lane;
+  if (answers_qpn != 0) pipeline_->answer_sent(answers_qpn);
 }
 
 void Port::egress_space(Time now) { scheduler->slot_freed(now, freed_lane_); }

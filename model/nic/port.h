@@ -33,7 +33,8 @@ class Port : public sc_core::sc_module,
  private:
   void frame_arrived(protocol::Frame* frame, Time now) override;
   void egress_space(Time now) override;
-  void frame_sent(std::uint32_t lane, std::uint32_t bytes, Time start, Time end) override;
+  void frame_sent(std::uint32_t lane, std::uint32_t bytes, std::uint32_t answers_qpn, Time start,
+                  Time end) override;
 
   RxPipeline* pipeline_ = nullptr;
   std::uint32_t freed_lane_ = 0;  ///< of the frame that egress_space() is about

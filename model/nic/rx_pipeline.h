@@ -50,6 +50,11 @@ class RxPipeline : public sc_core::sc_module, public RxPipelineIf {
   void retire(RxJob* job) override;
   void release_buffer(RxJob* job, Time t) override;
 
+  /// The last packet of what queue pair `qpn` answers to a READ or atomic is on the wire.
+  void answer_sent(std::uint32_t qpn) {
+    if (QpContext* qp = queue_pairs_.find(qpn)) transport::Transport::answer_sent(*qp);
+  }
+
   /// Goes on with a job whose context or WQE has arrived.
   void resume(RxJob* job, Time now);
 

@@ -66,6 +66,8 @@ struct Frame {
   bool ecn_marked;
   bool uncounted = false;  ///< came out of turn or twice on a faulty cable: outside flow control's
                            ///< account, takes no receive buffer
+  std::uint32_t answers_qpn = 0;  ///< ends what this queue pair answers to a READ or atomic, or 0;
+                                  ///< set by the NIC that sends it, for itself
   PayloadBuffer payload;
   stats::MessageTrace*
       trace;               ///< instrumentation of the message that this frame completes, or null
@@ -92,6 +94,7 @@ inline void copy_frame(const Frame& frame, Frame& copy) {
   copy.has_payload_data = frame.has_payload_data;
   copy.ecn_marked = frame.ecn_marked;
   copy.uncounted = frame.uncounted;
+  copy.answers_qpn = 0;
   copy.trace = nullptr;
   copy.sequence = frame.sequence;
   if (!frame.has_payload_data || frame.payload_bytes == 0) return;

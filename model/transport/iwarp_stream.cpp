@@ -87,9 +87,7 @@ bool IwarpTransport::plan_segment(QueuePair& qp, Time now, TxPlan& plan) {
     if (message.ends_entry && qp.tx_number == message.entry_number) ++qp.tx_number;
     const bool answers = message.opcode == RdmapOpcode::kReadResponse ||
                          message.opcode == RdmapOpcode::kAtomicResponse;
-    if (answers && !plan.retransmission) {
-      --qp.reads_in_service;
-    }
+    plan.ends_answer = answers && !plan.retransmission;
   }
   fill_tcp(c, now, false, plan);
   c.tcp.send(bytes, now);

@@ -154,7 +154,7 @@ struct QueuePair {
   bool sequence_nak_sent = false;
   bool failed = false;  ///< a fatal NAK was queued; the QP goes to ERR when it is sent
   Refusal refusal = Refusal::kOperational;  ///< why, when `failed`
-  std::uint32_t reads_in_service = 0;       ///< READs and atomics not answered to the end yet
+  std::uint32_t reads_in_service = 0;       ///< READs and atomics whose answer has not left
   InboundMessage inbound;
   InboundMessage inbound_before;  ///< as it was before the packet in hand, should it be refused
   Time next_ack_at{0};            ///< ACK moderation: none before

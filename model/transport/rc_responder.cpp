@@ -421,7 +421,7 @@ bool RcTransport::plan_response(QueuePair& qp, Time now, TxPlan& plan) {
   }
   if (!plan.last) return true;
   plan.trace = response.trace;
-  if (!response.repeated) --qp.reads_in_service;
+  plan.ends_answer = !response.repeated;
   qp.responses.pop_front();
   return true;
 }

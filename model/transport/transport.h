@@ -36,6 +36,8 @@ struct TxPlan {
   bool ack_request = false;
   bool solicited = false;
   bool ends_work = false;  ///< nothing will acknowledge it: its work request is over
+  bool ends_answer =
+      false;  ///< last of a READ's or atomic's answer: answer_sent() once it has left
   std::uint32_t psn = 0;
   std::uint32_t msn = 0;
   std::uint32_t sack_psn = 0;  ///< selective repeat: the packet that a sequence NAK answers
@@ -90,8 +92,8 @@ struct RxPlan {
   bool has_imm = false;
   bool solicited = false;
   bool ack_request = false;
-  bool deferred = false;   ///< atomic: accepted before it is executed; answer_atomic() follows
-  bool duplicate = false;  ///< READ request seen before: answer again, count nothing
+  bool deferred = false;      ///< atomic: accepted before it is executed; answer_atomic() follows
+  bool duplicate = false;     ///< READ request seen before: answer again, count nothing
   bool out_of_order = false;  ///< WRITE that came early: placed now, executed at its turn
   std::uint8_t opcode = 0;
   std::uint32_t psn = 0;
@@ -137,6 +139,12 @@ class Transport {
   /// Plans the next response (acknowledgement, READ response); false when none is due.
   virtual bool plan_response(QueuePair& qp, Time now, TxPlan& plan) = 0;
   virtual bool response_due(const QueuePair& qp) const = 0;
+  /// A packet planned with `ends_answer` is on the wire: its responder resource is free. No sooner,
+  /// or a requester with more READs outstanding than agreed would not be noticed; and not later
+  /// than the answer arrives, or one that keeps to the agreement would be refused.
+  static void answer_sent(QueuePair& qp) {
+    if (qp.reads_in_service > 0) --qp.reads_in_service;  // none left if it was reset meanwhile
+  }
   /// A response is owed, due now or once an atomic is over.
   virtual bool response_owed(const QueuePair& qp) const { return response_due(qp); }
 

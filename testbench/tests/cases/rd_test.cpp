@@ -143,7 +143,7 @@ Status post_reads(RigSide& side, std::uint32_t count, std::uint32_t bytes, const
   return side.verbs().post_send(side.core, *side.qp, wrs.data(), count);
 }
 
-TEST(CaseRD, DISABLED_RD06_MoreReadsThanTheResponderTakes) {
+TEST(CaseRD, RD06_MoreReadsThanTheResponderTakes) {
   VerbsRig rig(Settings{{"transport.protocol", "rocev2"}});
   rig.run([&rig] {
     rig.a.create();

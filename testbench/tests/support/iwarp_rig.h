@@ -89,6 +89,7 @@ class IwarpEnd {
       return next_frame(now);
     }
     transport.build(qp, plan, *frame);
+    if (plan.ends_answer) transport::Transport::answer_sent(qp);
     plans.push_back(plan);
     if (qp.failed && !transport.response_due(qp)) enter_error();
     return frame;

@@ -124,6 +124,7 @@ class RcSide {
 
   bool respond(Time now, RcPacket& packet) {
     if (!transport_.response_due(qp) || !transport_.plan_response(qp, now, plan_)) return false;
+    if (plan_.ends_answer) transport::Transport::answer_sent(qp);
     packet = make_packet(plan_);
     if (qp.failed && !transport_.response_due(qp)) enter_error();
     return true;
