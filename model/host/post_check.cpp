@@ -37,7 +37,10 @@ PostVerdict judge_service(const PostRules& rules, const QueuePair& qp, const Sen
     case QpType::kUd:
       return judge_datagram(rules, wr);
     case QpType::kUc:
-      return returns_data(wr.opcode) ? no("UC has no READ and no atomics") : kAllowed;
+      if (returns_data(wr.opcode)) return no("UC has no READ and no atomics");
+      // ibv_post_send(3) lists it, but no packet could carry it (IBTA vol 1, table 38).
+      if (wr.opcode == WrOpcode::kSendWithInv) return no("UC has no SEND with invalidate");
+      return kAllowed;
     default:
       return kAllowed;
   }

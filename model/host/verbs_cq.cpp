@@ -202,6 +202,10 @@ void Context::to_wc(const protocol::Cqe& cqe, Wc& wc) {
     if (cqe.kind == Kind::kRespWriteImm || cqe.kind == Kind::kRespSendImm) {
       wc.wc_flags |= Wc::kWithImm;
     }
+    if (cqe.kind == Kind::kRespSendInv) {
+      wc.wc_flags |= Wc::kWithInv;
+      wc.invalidated_rkey = cqe.imm;
+    }
     if (SharedReceiveQueue* srq = qp->cap.srq; srq != nullptr) {
       wc.wr_id = srq->wr_ids[cqe.wqe_counter];
       free_srq_slot(*srq, cqe.wqe_counter);

@@ -38,6 +38,8 @@ WqeOpcode wqe_opcode(WrOpcode opcode) {
       return WqeOpcode::kBindMw;
     case WrOpcode::kRegMr:
       return WqeOpcode::kFastReg;
+    case WrOpcode::kSendWithInv:
+      return WqeOpcode::kSendInval;
   }
   return WqeOpcode::kNop;
 }
@@ -122,7 +124,7 @@ Status Context::fill_wqe(const SendWr& wr, const QueuePair& qp) {
   wqe.fence = (wr.flags & SendFlags::kFence) != 0;
   wqe.solicited = (wr.flags & SendFlags::kSolicited) != 0;
   wqe.inline_data = (wr.flags & SendFlags::kInline) != 0;
-  wqe.imm_or_rkey = wr.imm_data;
+  wqe.imm_or_rkey = wr.opcode == WrOpcode::kSendWithInv ? wr.invalidate_key : wr.imm_data;
   wqe.is_datagram = qp.cap.qp_type == protocol::QpType::kUd;
   if (wqe.is_datagram) wqe.datagram = {wr.ah->av, wr.remote_qpn, wr.remote_qkey};
   wqe.remote_address = wr.remote_addr;

@@ -22,6 +22,7 @@ enum class WrOpcode : std::uint8_t {
   kAtomicFetchAndAdd = 6,
   kLocalInv = 7,
   kBindMw = 8,
+  kSendWithInv = 9,
   kRegMr = 32,  ///< fast registration (IB_WR_REG_MR of the kernel)
 };
 
@@ -90,9 +91,9 @@ struct SendWr {
   std::uint32_t rkey = 0;
   std::uint64_t compare_add = 0;
   std::uint64_t swap = 0;
-  std::uint32_t invalidate_key = 0;      ///< kLocalInv
-  MwBind bind;                           ///< kBindMw
-  RegMr reg;                             ///< kRegMr
+  std::uint32_t invalidate_key = 0;   ///< kLocalInv: here; kSendWithInv: at the peer
+  MwBind bind;                        ///< kBindMw
+  RegMr reg;                          ///< kRegMr
   const AddressHandle* ah = nullptr;  ///< UD
   std::uint32_t remote_qpn = 0;
   std::uint32_t remote_qkey = 0;         ///< bit 31 set: the sending queue pair's own is used
@@ -109,12 +110,14 @@ struct RecvWr {
 struct Wc {
   static constexpr std::uint32_t kGrh = 1;  ///< the buffer starts with a network header
   static constexpr std::uint32_t kWithImm = 2;
+  static constexpr std::uint32_t kWithInv = 8;  ///< the peer's SEND ended `invalidated_rkey`
 
   std::uint64_t wr_id = 0;
   protocol::WcStatus status = protocol::WcStatus::kSuccess;
   protocol::WcOpcode opcode = protocol::WcOpcode::kSend;
   std::uint32_t byte_len = 0;
   std::uint32_t imm_data = 0;
+  std::uint32_t invalidated_rkey = 0;
   std::uint32_t qp_num = 0;
   std::uint32_t src_qp = 0;
   std::uint32_t wc_flags = 0;

@@ -58,11 +58,21 @@ class TranslationIf : public virtual sc_core::sc_interface {
   virtual void resume_faults(const protocol::FaultResumeDoorbell& resume, Time t) = 0;
 };
 
+/// Who has a key invalidated for a message of its peer.
+class KeyClient {
+ public:
+  virtual ~KeyClient() = default;
+  /// The key of `job`'s plan is gone, or could not be ended (`allowed` is false).
+  virtual void key_invalidated(RxJob* job, bool allowed, Time t) = 0;
+};
+
 /// KeyUnit: operations on memory keys.
 class KeyIf : public virtual sc_core::sc_interface {
  public:
   /// Carries out the operation of that entry of the send queue; the queue goes on behind it.
   virtual void execute(QpContext& qp, std::uint64_t entry_number, Time t) = 0;
+  /// Ends the key that the SEND with invalidate of `job` names; `client` is told.
+  virtual void invalidate_for_peer(RxJob* job, KeyClient& client, Time t) = 0;
 };
 
 /// PayloadGather: first stage of the transmit pipeline.

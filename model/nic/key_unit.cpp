@@ -22,6 +22,7 @@ void KeyUnit::execute(QpContext& qp, std::uint64_t entry_number, Time t) {
   Job* job = jobs_.take();
   job->qp = &qp;
   job->number = entry_number;
+  job->frame = nullptr;
   job->opcode = wqe.opcode;
   job->key = wqe.opcode == WqeOpcode::kLocalInval ? wqe.imm_or_rkey : wqe.rkey;
   job->region_key = wqe.imm_or_rkey;
@@ -30,6 +31,16 @@ void KeyUnit::execute(QpContext& qp, std::uint64_t entry_number, Time t) {
   job->page_list = wqe.swap_or_add;
   job->access = wqe.key_access;
   job->log2_page_size = wqe.log2_page_size;
+  read_entry(job, job->key, job->entry_bytes.data(), Step::kEntry, t);
+}
+
+void KeyUnit::invalidate_for_peer(RxJob* frame, KeyClient& client, Time t) {
+  Job* job = jobs_.take();
+  job->qp = frame->qp;
+  job->frame = frame;
+  job->client = &client;
+  job->opcode = WqeOpcode::kLocalInval;
+  job->key = frame->plan.imm;
   read_entry(job, job->key, job->entry_bytes.data(), Step::kEntry, t);
 }
 
@@ -87,7 +98,8 @@ void KeyUnit::dma_done(std::uint64_t token) {
 void KeyUnit::invalidate(Job* job, MptEntry& entry, Time t) {
   // A region made by ibv_reg_mr, or a type 1 window, ends by a verb, not by a work request.
   const bool window = entry.type == MptType::kWindowType2 && entry.qpn == job->qp->qpn;
-  if (entry.key != job->key || entry.state != MptState::kValid ||
+  const bool hidden = job->frame != nullptr && (entry.access & protocol::kAccessRemoteMask) == 0;
+  if (entry.key != job->key || entry.state != MptState::kValid || hidden ||
       !(window || entry.type == MptType::kFastRegion)) {
     finish(job, false, t);
     return;
@@ -169,7 +181,13 @@ void KeyUnit::write_entry(Job* job, const MptEntry& entry, Time t) {
 void KeyUnit::finish(Job* job, bool allowed, Time t) {
   QpContext& qp = *job->qp;
   const std::uint64_t number = job->number;
+  RxJob* const frame = job->frame;
+  KeyClient* const client = job->client;
   jobs_.give(job);
+  if (frame != nullptr) {
+    client->key_invalidated(frame, allowed, t);
+    return;
+  }
   transport::SendEntry* entry = qp.entry(number);
   if (entry == nullptr || entry->finished) return;  // flushed meanwhile
   entry->finished = true;

@@ -14,9 +14,10 @@
 namespace rnic::nic {
 
 /// Carries out the operations of send queues on memory keys: binding a memory window, fast
-/// registration, local invalidation. Each reads the entries that it concerns from context memory,
-/// checks that the change is allowed, writes them back and makes the translation unit forget what
-/// it holds of them. What is not allowed completes with a memory window bind error.
+/// registration, local invalidation; and the invalidation that a peer's SEND asks for. Each reads
+/// the entries that it concerns from context memory, checks that the change is allowed, writes them
+/// back and makes the translation unit forget what it holds of them. What is not allowed completes
+/// with a memory window bind error; a peer may end only what gives it some right.
 class KeyUnit : public sc_core::sc_module, public KeyIf, public pcie::DmaClient {
  public:
   sc_core::sc_export<KeyIf> keys{"keys"};
@@ -29,6 +30,7 @@ class KeyUnit : public sc_core::sc_module, public KeyIf, public pcie::DmaClient 
           std::uint32_t mpt_entries);
 
   void execute(QpContext& qp, std::uint64_t entry_number, Time t) override;
+  void invalidate_for_peer(RxJob* frame, KeyClient& client, Time t) override;
   void dma_done(std::uint64_t token) override;
 
  private:
@@ -36,7 +38,9 @@ class KeyUnit : public sc_core::sc_module, public KeyIf, public pcie::DmaClient 
 
   struct Job {
     QpContext* qp = nullptr;
-    std::uint64_t number = 0;
+    std::uint64_t number = 0;     ///< of the send queue's entry
+    RxJob* frame = nullptr;       ///< of the peer's SEND with invalidate; else null
+    KeyClient* client = nullptr;  ///< of that
     Step step = Step::kEntry;
     // Of the work request.
     protocol::WqeOpcode opcode = protocol::WqeOpcode::kNop;

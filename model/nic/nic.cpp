@@ -129,6 +129,7 @@ void Nic::wire_receive() {
   command.translation.bind(translation.translation);
   // Operations on keys.
   scheduler.keys.bind(keys.keys);
+  responder.keys.bind(keys.keys);
   keys.dma.bind(dma);
   keys.translation.bind(translation.translation);
   keys.completion.bind(completion.completion);

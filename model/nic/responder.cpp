@@ -337,11 +337,30 @@ void Responder::placed(RxJob* job, Time t) {
       entry->finished = true;
       entry->placing = false;
     }
+  } else if (plan.invalidates) {
+    keys->invalidate_for_peer(job, *this, t);  // first of all: the completion tells that it is over
+    return;
   } else {
-    transport_.accept(qp, plan, t, job->frame->trace);
-    if (job->recv_taken && plan.last) complete_recv(job, t);
+    accept(job, t);
   }
   finish(job, t);
+}
+
+void Responder::accept(RxJob* job, Time t) {
+  transport_.accept(*job->qp, job->plan, t, job->frame->trace);
+  if (job->recv_taken && job->plan.last) complete_recv(job, t);
+}
+
+void Responder::key_invalidated(RxJob* job, bool allowed, Time t) {
+  if (!job->qp->can_receive()) {  // it failed meanwhile
+    finish(job, t);
+  } else if (allowed) {
+    accept(job, t);
+    finish(job, t);
+  } else {
+    // IBTA vol 1, 9.9.3 (class J); the RECV's status as Linux' rxe_resp.c has it.
+    fail_recv(job, WcStatus::kRemoteInvalidRequestError, Refusal::kRemoteAccess, t);
+  }
 }
 
 void Responder::complete_recv(RxJob* job, Time t) {
@@ -350,7 +369,9 @@ void Responder::complete_recv(RxJob* job, Time t) {
   using Kind = protocol::Cqe::Kind;
   protocol::Cqe cqe;
   cqe.kind = plan.action == Action::kWrite ? Kind::kRespWriteImm
-                                           : (plan.has_imm ? Kind::kRespSendImm : Kind::kRespSend);
+             : plan.has_imm                ? Kind::kRespSendImm
+             : plan.invalidates            ? Kind::kRespSendInv
+                                           : Kind::kRespSend;
   cqe.qpn = qp.qpn;
   cqe.src_qp = plan.source_qpn != 0 ? plan.source_qpn : qp.dest_qpn;
   cqe.grh = job->header_bytes > 0;

@@ -17,6 +17,7 @@ class Responder : public sc_core::sc_module,
                   public ResponderIf,
                   public AtomicClient,
                   public TranslationClient,
+                  public KeyClient,
                   public pcie::DmaClient {
  public:
   sc_core::sc_export<ResponderIf> responder{"responder"};
@@ -28,6 +29,7 @@ class Responder : public sc_core::sc_module,
   sc_core::sc_port<CompletionIf> completion{"completion"};
   sc_core::sc_port<AtomicIf> atomics{"atomics"};
   sc_core::sc_port<SchedulerIf> scheduler{"scheduler"};
+  sc_core::sc_port<KeyIf, 1, sc_core::SC_ZERO_OR_MORE_BOUND> keys{"keys"};
   sc_core::sc_port<pcie::DmaIf> dma{"dma"};
 
   Responder(const sc_core::sc_module_name& name, const config::NicConfig& config,
@@ -35,6 +37,7 @@ class Responder : public sc_core::sc_module,
 
   void execute(RxJob* job, Time t) override;
   void translated(Translation& request, Time t) override;
+  void key_invalidated(RxJob* job, bool allowed, Time t) override;
   void dma_done(std::uint64_t token) override;
   void dma_failed(const pcie::DmaFault& fault) override;
   void atomic_done(QpContext& qp, const transport::RxPlan& plan, stats::MessageTrace* trace,
@@ -60,6 +63,7 @@ class Responder : public sc_core::sc_module,
   void next_piece(RxJob* job, Time t);
   void write_segments(RxJob* job, Time t);
   void placed(RxJob* job, Time t);
+  void accept(RxJob* job, Time t);
   void finish(RxJob* job, Time t);
   void complete_recv(RxJob* job, Time t);
   void refuse(RxJob* job, transport::Refusal why, Time t);

@@ -21,6 +21,7 @@ constexpr std::uint8_t kRdmapOperation = 2;
 constexpr std::uint8_t kDdpUntagged = 2;
 
 constexpr std::uint8_t kAccessRights = 0x02;      // RDMAP protection
+constexpr std::uint8_t kCannotInvalidate = 0x09;  // RDMAP protection
 constexpr std::uint8_t kUnexpectedOpcode = 0x06;  // RDMAP operation
 constexpr std::uint8_t kUnspecified = 0xFF;
 
@@ -33,6 +34,10 @@ constexpr std::uint8_t kTooLong = 0x05;
 bool is_send(RdmapOpcode opcode) {
   return opcode == RdmapOpcode::kSend || opcode == RdmapOpcode::kSendInvalidate ||
          opcode == RdmapOpcode::kSendSolicited || opcode == RdmapOpcode::kSendSolicitedInvalidate;
+}
+
+bool invalidates(RdmapOpcode opcode) {
+  return opcode == RdmapOpcode::kSendInvalidate || opcode == RdmapOpcode::kSendSolicitedInvalidate;
 }
 
 bool is_immediate(RdmapOpcode opcode) {
@@ -228,6 +233,7 @@ void IwarpTransport::fill_send(QueuePair& qp, const Segment& in, RxPlan& plan) {
                    opcode == RdmapOpcode::kImmediateSolicited;
   if (!is_immediate(opcode)) {
     plan.action = RxPlan::Action::kSend;
+    plan.invalidates = plan.last && invalidates(opcode);
     plan.imm = in.invalidate_stag;
     return;
   }
@@ -388,7 +394,8 @@ void IwarpTransport::refuse(QueuePair& qp, const RxPlan& plan, Refusal why, Time
       return;
     case Refusal::kRemoteAccess:
       ++counters_.resp_remote_access_errors;
-      terminate_stream(qp, TerminateLayer::kRdmap, kRdmapProtection, kUnspecified);
+      terminate_stream(qp, TerminateLayer::kRdmap, kRdmapProtection,
+                       plan.invalidates ? kCannotInvalidate : kUnspecified);
       return;
     case Refusal::kOperational:
       terminate_stream(qp, TerminateLayer::kRdmap, kRdmapOperation, kUnspecified);

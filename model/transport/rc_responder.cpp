@@ -149,6 +149,7 @@ void RcTransport::fill_request(QueuePair& qp, const Incoming& in, RxPlan& plan) 
   plan.first = in.info.first || in.info.only;
   plan.last = in.info.last || in.info.only;
   plan.has_imm = in.info.has_immdt;
+  plan.invalidates = in.info.has_ieth;
   plan.imm = in.imm;
   plan.solicited = in.bth.solicited;
   plan.length = in.payload_bytes;

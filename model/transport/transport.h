@@ -90,6 +90,7 @@ struct RxPlan {
   bool first = false;
   bool last = false;
   bool has_imm = false;
+  bool invalidates = false;  ///< SEND: ends the key `imm` before its RECV completes
   bool solicited = false;
   bool ack_request = false;
   bool deferred = false;      ///< atomic: accepted before it is executed; answer_atomic() follows

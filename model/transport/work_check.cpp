@@ -24,6 +24,7 @@ bool service_has(QpType type, WqeOpcode opcode) {
     case WqeOpcode::kRead:
     case WqeOpcode::kAtomicCas:
     case WqeOpcode::kAtomicFadd:
+    case WqeOpcode::kSendInval:
       return type == QpType::kRc;
     default:
       return type != QpType::kUd;

@@ -22,6 +22,11 @@ namespace {
 constexpr std::uint32_t kDepth = 64;
 constexpr std::uint32_t kWord = 8;
 
+[[noreturn]] void refuse_registration(std::uint64_t bytes, Status status) {
+  throw ConfigError("registering " + std::to_string(bytes) + " bytes fails with " +
+                    host::status_name(status) + " (see memory.memlock_limit, workload.msg_size)");
+}
+
 }  // namespace
 
 Peer::Peer(host::Host& on, const config::Config& config, std::uint32_t host_index)
@@ -60,12 +65,21 @@ Buffer Peer::share(const Buffer& memory, protocol::AccessFlags remote_access) {
     access |= protocol::kAccessRemoteWrite;
   }
   const auto made = host.verbs.reg_mr(core, pd_, memory.address, memory.bytes, access);
-  if (made.status != Status::kOk) {
-    throw ConfigError("registering " + std::to_string(memory.bytes) + " bytes fails with " +
-                      host::status_name(made.status) +
-                      " (see memory.memlock_limit, workload.msg_size)");
-  }
+  if (made.status != Status::kOk) refuse_registration(memory.bytes, made.status);
   return {memory.address, memory.bytes, made.region.lkey, made.region.rkey};
+}
+
+FastBuffer Peer::allocate_fast(std::uint64_t bytes) {
+  constexpr std::uint64_t kPage = 4096;
+  FastBuffer made;
+  made.memory = {host.space.map(bytes, kPage), bytes, 0, 0};
+  const auto pages = static_cast<std::uint32_t>((bytes + kPage - 1) / kPage);
+  const auto region = host.verbs.alloc_fast_mr(core, pd_, pages);
+  if (!region) fail("alloc_fast_mr fails");
+  made.region = *region;
+  const Status status = host.verbs.map_fast_mr(core, made.region, made.memory.address, bytes);
+  if (status != Status::kOk) refuse_registration(bytes, status);
+  return made;
 }
 
 void Peer::connect(const Peer& peer) {
@@ -114,6 +128,24 @@ void Peer::send(const Buffer& from) {
   SendWr wr;
   wr.opcode = WrOpcode::kSend;
   post(wr, from);
+}
+
+void Peer::send_with_invalidate(const Buffer& from, std::uint32_t key) {
+  SendWr wr;
+  wr.opcode = WrOpcode::kSendWithInv;
+  wr.invalidate_key = key;
+  post(wr, from);
+}
+
+std::uint32_t Peer::register_fast(FastBuffer& buffer, protocol::AccessFlags remote_access) {
+  SendWr wr;
+  wr.wr_id = ++wr_ids_;
+  wr.opcode = WrOpcode::kRegMr;
+  wr.reg = {&buffer.region, host::verbs::next_key(buffer.region.key),
+            protocol::kAccessLocalWrite | remote_access};
+  const Status status = host.verbs.post_send(core, *qp_, &wr, 1);
+  if (status != Status::kOk) fail(std::string("post_send: ") + host::status_name(status));
+  return buffer.region.key;
 }
 
 void Peer::write(const Buffer& from, const Buffer& to) {

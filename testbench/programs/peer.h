@@ -25,6 +25,12 @@ struct Buffer {
   }
 };
 
+/// Memory that requests of the queue pair register, each time under another key.
+struct FastBuffer {
+  Buffer memory;
+  host::verbs::FastRegion region;
+};
+
 /// One process of an example program: a thread with its core and one connected queue pair. It shows
 /// the usual steps of a verbs program; what fails throws SimulationError. All calls come from the
 /// process's own SC_THREAD.
@@ -38,11 +44,17 @@ class Peer {
   Buffer allocate(std::uint64_t bytes, protocol::AccessFlags remote_access = 0);
   /// Registers memory that another process of this host allocated.
   Buffer share(const Buffer& memory, protocol::AccessFlags remote_access);
+  /// Memory with a region that register_fast() makes valid; one mapping serves all registrations.
+  FastBuffer allocate_fast(std::uint64_t bytes);
   /// RTR and RTS towards a peer that is open.
   void connect(const Peer& peer);
 
   void post_recv(std::uint64_t id, const Buffer& into);
   void send(const Buffer& from);
+  /// Ends `key` at the peer before its RECV completes.
+  void send_with_invalidate(const Buffer& from, std::uint32_t key);
+  /// Opens `buffer` under its next key, for what is posted afterwards; completes without notice.
+  std::uint32_t register_fast(FastBuffer& buffer, protocol::AccessFlags remote_access);
   void write(const Buffer& from, const Buffer& to);
   void write_with_imm(const Buffer& from, const Buffer& to, std::uint32_t imm);
   void read(const Buffer& into, const Buffer& from);

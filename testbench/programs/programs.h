@@ -68,8 +68,9 @@ class RingBuffer : public Program {
   Buffer count_;     ///< server: source of that
 };
 
-/// Rendezvous: the client SENDs where its message lies and by which key, the server READs it and
-/// SENDs that the buffer is free again.
+/// Rendezvous: the client registers its message in the send queue and SENDs where it lies and by
+/// which key; the server READs it and answers by a SEND that ends the key: the buffer is the
+/// client's again. So NVMe over fabrics and NFS over RDMA move data.
 class Rendezvous : public Program {
  public:
   using Program::Program;
@@ -80,9 +81,9 @@ class Rendezvous : public Program {
   void server(Peer& self, std::uint32_t number) override;
 
  private:
-  Buffer offer_[2];  ///< by host: source and target of the keys
-  Buffer message_;   ///< client
-  Buffer copy_;      ///< server
+  Buffer offer_[2];     ///< by host: source and target of the keys
+  FastBuffer message_;  ///< client
+  Buffer copy_;         ///< server
   Buffer free_[2];
 };
 

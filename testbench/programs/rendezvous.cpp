@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 
+#include "base/error.h"
 #include "programs/programs.h"
 
 namespace rnic::testbench {
@@ -19,7 +20,7 @@ void Rendezvous::prepare(Peer& self, std::uint32_t /*number*/) {
   offer_[self.index] = self.allocate(sizeof(Offer));
   free_[self.index] = self.allocate(1);
   if (self.index == 0) {
-    message_ = self.allocate(message_bytes(), protocol::kAccessRemoteRead);
+    message_ = self.allocate_fast(message_bytes());
     return;
   }
   copy_ = self.allocate(message_bytes());
@@ -28,18 +29,21 @@ void Rendezvous::prepare(Peer& self, std::uint32_t /*number*/) {
 
 void Rendezvous::client(Peer& self, std::uint32_t number) {
   for (std::uint64_t i = 0; i < operations(number); ++i) {
-    self.store(message_, pattern(i, message_bytes()));
+    self.store(message_.memory, pattern(i, message_bytes()));
+    const Time started = self.core.now();
     Offer offer;
-    offer.address = message_.address;
-    offer.bytes = message_.bytes;
-    offer.rkey = message_.rkey;
+    offer.address = message_.memory.address;
+    offer.bytes = message_.memory.bytes;
+    offer.rkey = self.register_fast(message_, protocol::kAccessRemoteRead);
     Bytes bytes(sizeof offer);
     std::memcpy(bytes.data(), &offer, sizeof offer);
     self.store(offer_[self.index], bytes);
     self.post_recv(i, free_[self.index]);
-    const Time started = self.core.now();
     self.send(offer_[self.index]);
-    self.await_recv();  // the server has it: the buffer may change
+    const host::verbs::Wc wc = self.await_recv();  // the server has it: the buffer may change
+    if ((wc.wc_flags & host::verbs::Wc::kWithInv) == 0 || wc.invalidated_rkey != offer.rkey) {
+      throw SimulationError("the answer of a rendezvous leaves the message's key valid");
+    }
     done(self, started, message_bytes());
     self.await_send();
   }
@@ -55,7 +59,7 @@ void Rendezvous::server(Peer& self, std::uint32_t number) {
     self.read(copy_.part(0, offer.bytes), {offer.address, offer.bytes, 0, offer.rkey});
     self.await_send();
     compare(self.load(copy_), pattern(i, message_bytes()));
-    self.send(free_[self.index]);
+    self.send_with_invalidate(free_[self.index], offer.rkey);
     self.await_send();
   }
 }

@@ -9,7 +9,8 @@ namespace {
 using host::Status;
 
 bool is_send(WrOpcode opcode) {
-  return opcode == WrOpcode::kSend || opcode == WrOpcode::kSendWithImm;
+  return opcode == WrOpcode::kSend || opcode == WrOpcode::kSendWithImm ||
+         opcode == WrOpcode::kSendWithInv;
 }
 
 bool is_atomic(WrOpcode opcode) {
@@ -102,6 +103,16 @@ Consequence small_recv(Service service) {
                     service == Service::kIwarp ? Wire::kDdpTooLong : Wire::kNakInvalidRequest);
 }
 
+/// The data is there, but the RECV fails (IBTA vol 1, 9.9.3, class J) and the key's refusal is an
+/// access violation; RFC 5040, 4.8: remote protection error, cannot be invalidated.
+Consequence not_invalidated(Service service) {
+  Consequence c = remote_access(service);
+  c.takes_recv = true;
+  c.recv = WcStatus::kRemoteInvalidRequestError;
+  c.memory_changes = true;
+  return c;
+}
+
 Consequence peer_in_error(Service service) {
   if (service == Service::kIwarp) return no_such_case();  // the stream ended with the peer's error
   Consequence c;
@@ -125,6 +136,7 @@ std::vector<Cause> all_causes() {
 std::vector<WrOpcode> all_opcodes() {
   return {WrOpcode::kSend,
           WrOpcode::kSendWithImm,
+          WrOpcode::kSendWithInv,
           WrOpcode::kRdmaWrite,
           WrOpcode::kRdmaWriteWithImm,
           WrOpcode::kRdmaRead,
@@ -178,6 +190,15 @@ Consequence consequence_of(Cause cause, WrOpcode opcode, Service service) {
     case Cause::kRecvNoWrite:
     case Cause::kRecvDeregistered:
       return is_send(opcode) ? bad_recv(service) : success(opcode);
+    case Cause::kInvalUnknownKey:
+    case Cause::kInvalVariant:
+    case Cause::kInvalOtherPd:
+    case Cause::kInvalRegion:
+    case Cause::kInvalWindowType1:
+    case Cause::kInvalOtherQp:
+    case Cause::kInvalTwice:
+    case Cause::kInvalHidden:
+      return opcode == WrOpcode::kSendWithInv ? not_invalidated(service) : no_such_case();
     case Cause::kPeerInError:
       return peer_in_error(service);
     case Cause::kInline:
@@ -232,6 +253,14 @@ const char* cause_name(Cause cause) {
                                            "RECV out of bounds",
                                            "RECV region without LOCAL_WRITE",
                                            "RECV region deregistered",
+                                           "key to end unknown",
+                                           "key to end, other key byte",
+                                           "key to end of another PD",
+                                           "key to end is an ordinary region's",
+                                           "key to end is a type 1 window's",
+                                           "key to end is another QP's window",
+                                           "key to end has been ended before",
+                                           "key to end gives no remote right",
                                            "peer in ERR",
                                            "inline flag",
                                            "inline data too long",
@@ -251,6 +280,8 @@ const char* opcode_name(WrOpcode opcode) {
       return "SEND";
     case WrOpcode::kSendWithImm:
       return "SEND_IMM";
+    case WrOpcode::kSendWithInv:
+      return "SEND_INV";
     case WrOpcode::kRdmaRead:
       return "READ";
     case WrOpcode::kAtomicCmpAndSwp:

@@ -43,6 +43,15 @@ enum class Cause {
   kRecvBounds,
   kRecvNoWrite,
   kRecvDeregistered,
+  // The key that a SEND ends at the peer.
+  kInvalUnknownKey,
+  kInvalVariant,
+  kInvalOtherPd,
+  kInvalRegion,       ///< of ibv_reg_mr, which no message may end
+  kInvalWindowType1,  ///< bound, and ended by a verb only
+  kInvalOtherQp,      ///< type 2 window of another queue pair
+  kInvalTwice,        ///< ended before
+  kInvalHidden,       ///< gives the peer no right
   kPeerInError,
   // Refused when posted.
   kInline,  ///< inline data with an operation that takes none

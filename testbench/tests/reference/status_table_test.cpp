@@ -118,6 +118,90 @@ class Attempt {
     spoil_local();
     spoil_remote();
     spoil_recv();
+    if (opcode_ == WrOpcode::kSendWithInv) choose_key();
+  }
+
+  /// A request of a queue pair that has nothing to do with the attempt.
+  void by_helper(QueuePair& helper, host::verbs::SendWr& wr) {
+    wr.flags = SendFlags::kSignaled;
+    EXPECT_EQ(rig_.b.verbs().post_send(rig_.b.core, helper, &wr, 1), Status::kOk);
+    EXPECT_EQ(rig_.b.await_send().status, WcStatus::kSuccess);
+  }
+
+  /// A region that a work request registered.
+  std::uint32_t fast_key(std::uint32_t access) { return fast_key(*rig_.b.qp, access); }
+  std::uint32_t fast_key(QueuePair& helper, std::uint32_t access) {
+    host::verbs::Context& verbs = rig_.b.verbs();
+    auto region = verbs.alloc_fast_mr(rig_.b.core, helper.pd, 1);
+    EXPECT_TRUE(region);
+    EXPECT_EQ(verbs.map_fast_mr(rig_.b.core, *region, rig_.b.space().map(kPage, kPage), kPage),
+              Status::kOk);
+    host::verbs::SendWr wr;
+    wr.opcode = WrOpcode::kRegMr;
+    wr.reg = {&*region, host::verbs::next_key(region->key), access};
+    by_helper(helper, wr);
+    return region->key;
+  }
+  std::uint32_t foreign_fast_key() {
+    const std::uint32_t own = rig_.b.pd;
+    rig_.b.pd = rig_.b.verbs().alloc_pd();
+    QueuePair* helper = rig_.b.make_qp(RigSide::qp_attr());
+    rig_.b.pd = own;
+    rig_.join(*rig_.a.make_qp(RigSide::qp_attr()), *helper);
+    return fast_key(*helper, kAll);
+  }
+
+  /// A window that is bound through the helper queue pair.
+  std::uint32_t window_key(host::verbs::MwType type) {
+    using host::verbs::MwBind;
+    host::verbs::Context& verbs = rig_.b.verbs();
+    const RigBuffer region = rig_.b.buffer(kPage, kAll | protocol::kAccessMwBind);
+    auto window = verbs.alloc_mw(rig_.b.core, rig_.b.pd, type);
+    EXPECT_TRUE(window);
+    host::verbs::SendWr wr;
+    wr.opcode = WrOpcode::kBindMw;
+    wr.bind =
+        MwBind{&*window, host::verbs::next_key(window->rkey), region.region.lkey, region.address,
+               kPage,    protocol::kAccessRemoteWrite};
+    by_helper(*rig_.b.qp, wr);
+    return window->rkey;
+  }
+
+  void choose_key() {
+    switch (cause_) {
+      case Cause::kInvalUnknownKey:
+        wr_.invalidate_key = 0xFFFF'F000;
+        break;
+      case Cause::kInvalVariant:
+        wr_.invalidate_key = fast_key(kAll) ^ 0x01;
+        break;
+      case Cause::kInvalOtherPd:
+        wr_.invalidate_key = foreign_fast_key();
+        break;
+      case Cause::kInvalRegion:
+        wr_.invalidate_key = remote_.region.rkey;
+        break;
+      case Cause::kInvalWindowType1:
+        wr_.invalidate_key = window_key(host::verbs::MwType::kType1);
+        break;
+      case Cause::kInvalOtherQp:
+        wr_.invalidate_key = window_key(host::verbs::MwType::kType2);
+        break;
+      case Cause::kInvalTwice: {
+        wr_.invalidate_key = fast_key(kAll);
+        host::verbs::SendWr first;
+        first.opcode = WrOpcode::kLocalInv;
+        first.invalidate_key = wr_.invalidate_key;
+        by_helper(*rig_.b.qp, first);
+        break;
+      }
+      case Cause::kInvalHidden:
+        wr_.invalidate_key = fast_key(protocol::kAccessLocalWrite);
+        break;
+      default:
+        wr_.invalidate_key = fast_key(kAll);
+        break;
+    }
   }
 
   void spoil_local() {
@@ -285,6 +369,9 @@ class Attempt {
     if (expected_.takes_recv) {
       ASSERT_FALSE(recvs.empty()) << "the RECV does not complete";
       EXPECT_EQ(recvs[at].wr_id, 1U);
+      const bool ended = opcode_ == WrOpcode::kSendWithInv && expected_.recv == WcStatus::kSuccess;
+      EXPECT_EQ((recvs[at].wc_flags & Wc::kWithInv) != 0, ended);
+      EXPECT_EQ(recvs[at].invalidated_rkey, ended ? wr_.invalidate_key : 0U);
       EXPECT_EQ(recvs[at++].status, expected_.recv);
     }
     const bool posted = cause_ != Cause::kNoRecv && cause_ != Cause::kPeerInError;
@@ -359,8 +446,7 @@ TEST_P(StatusTable, EveryCause) {
                &spy);
   const WrOpcode op = opcode;
   rig.run([&] {
-    rig.a.create();
-    rig.b.create();
+    rig.connect();
     for (const Cause cause : reference::all_causes()) {
       const Consequence expected = reference::consequence_of(cause, op, service);
       if (!expected.applies) continue;
