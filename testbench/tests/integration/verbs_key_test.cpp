@@ -416,14 +416,19 @@ TEST(Registration, EndedWhileTrafficRuns) {
   KeyRig t;
   t.rig.run([&] {
     t.connect();
+    // 5 us each on the wire: more than the command that ends the key takes.
+    constexpr std::uint32_t kLong = 64 << 10;
+    const RigBuffer from = t.rig.a.buffer(kLong);
+    const RigBuffer into = t.rig.b.buffer(kLong);
+    ASSERT_EQ(t.rig.b.verbs().dereg_mr(t.rig.b.core, t.theirs.region), Status::kOk);
     for (int i = 0; i < 30; ++i) {
-      ASSERT_EQ(t.rig.a.post(WrOpcode::kRdmaWrite, t.mine.address, t.mine.region.lkey, kPage,
-                             t.theirs.address, t.theirs.region.rkey),
+      ASSERT_EQ(t.rig.a.post(WrOpcode::kRdmaWrite, from.address, from.region.lkey, kLong,
+                             into.address, into.region.rkey),
                 Status::kOk);
     }
     // The owner does so when the first has been executed.
     EXPECT_EQ(t.rig.a.await_send().status, WcStatus::kSuccess);
-    ASSERT_EQ(t.rig.b.verbs().dereg_mr(t.rig.b.core, t.theirs.region), Status::kOk);
+    ASSERT_EQ(t.rig.b.verbs().dereg_mr(t.rig.b.core, into.region), Status::kOk);
     // Some were executed before, one is refused, the rest is flushed.
     int at = 1;
     for (; at < 30; ++at) {
