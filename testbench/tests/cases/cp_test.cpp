@@ -14,14 +14,18 @@ const Settings kPingPong = {{"workload.op", "send"},      {"workload.pattern", "
                             {"workload.msg_size", "64B"}, {"workload.iterations", "200"},
                             {"workload.depth", "16"},     {"sim.warmup", "10"}};
 
-TEST(CaseCP, DISABLED_CP01_EventAgainstPoll) {
+TEST(CaseCP, CP01_EventAgainstPoll) {
   const ProgramRun poll = run_well(kPingPong);
   const ProgramRun event = run_well(with(kPingPong, {{"workload.completion", "event"}}));
-  // Half a round trip has one waking of 5.5 us (1 us handler, 4.5 us thread), and arming, two
-  // system calls and the event's own way: less than a microsecond.
+  // Half a round trip has one waking: the handler (1 us) and the thread (4.5 us), counted from the
+  // interrupt, which follows the CQE behind an event queue entry by a few ns of PCIe. Arming and
+  // the system call pass while the message is under way. A spinning thread loses what this one does
+  // not: half a look until it looks, and the look.
+  constexpr double kWaking = 1000 + 4500;
+  constexpr double kSpinning = 1.5 * 25;
   const double more = event.number("/latency_ns/mean") - poll.number("/latency_ns/mean");
-  EXPECT_GT(more, 5500);
-  EXPECT_LT(more, 6500);
+  EXPECT_GT(more, kWaking - kSpinning);
+  EXPECT_LT(more, kWaking - kSpinning + 20);
   EXPECT_GT(event.result["host"][0]["interrupts"].get<int>(), 200);
   EXPECT_EQ(poll.result["host"][0]["interrupts"].get<int>(), 0);
   EXPECT_LT(event.number("/host/0/cpu_busy"), 0.3);
@@ -72,7 +76,7 @@ TEST(CaseCP, CP06_APollerThatLosesItsCore) {
   EXPECT_LT(pinned.number("/latency_ns/max"), 1e5);
 }
 
-TEST(CaseCP, DISABLED_CP08_SleepingCoresAndIdleGaps) {
+TEST(CaseCP, CP08_SleepingCoresAndIdleGaps) {
   const Settings states = {{"cpu.sleep1_after", "20us"},  {"cpu.sleep1_exit", "2us"},
                            {"cpu.sleep2_after", "200us"}, {"cpu.sleep2_exit", "100us"},
                            {"workload.iterations", "20"}, {"sim.warmup", "2"}};
@@ -85,9 +89,11 @@ TEST(CaseCP, DISABLED_CP08_SleepingCoresAndIdleGaps) {
   const double c1 = latency("100us", event);
   const double c2 = latency("1ms", event);
   const double longest = latency("10ms", event);
-  // The receiver's exit from sleep is half of each round trip's.
-  EXPECT_NEAR(c1 - short_gap, 1000, 50);
-  EXPECT_NEAR(c2 - c1, 49000, 500);
+  // Half a round trip has half of all exits from sleep in it. The receiver slept lightly; or
+  // deeply, and then the sender, who waits longer than 20 us for it, has fallen into the light
+  // sleep.
+  EXPECT_NEAR(c1 - short_gap, 2000.0 / 2, 50);
+  EXPECT_NEAR(c2 - short_gap, (100'000.0 + 2000.0) / 2, 500);
   EXPECT_NEAR(longest, c2, 100);
   // Who polls is always awake.
   EXPECT_NEAR(latency("10ms", {}), latency("10us", {}), 20);
