@@ -20,6 +20,7 @@ struct MemoryConfig {
   std::uint64_t odp_granularity;  ///< bytes mapped around a fault
   std::uint32_t odp_handlers;     ///< faults handled at a time
   Time read_latency;              ///< root complex: a DMA read, from TLP in to first data out
+  Time read_line_latency;  ///< and for each further line of a read request, besides the link's time
   Time write_latency;      ///< root complex: a posted write, from TLP in to visible to the CPU
   BitRate bandwidth;       ///< of the path from the root complex into the memory system
   std::uint64_t llc_size;  ///< last-level cache, bytes; 0: everything is taken to be resident
@@ -48,17 +49,22 @@ struct IommuConfig {
   std::uint32_t walkers;     ///< walks at a time; 0: any number
   std::uint32_t walk_cache;  ///< upper-level entries cached; 0: all
   Time walk_level_latency;   ///< added to a walk whose upper level is not cached
+  bool serial_tables;        ///< walks start in order, one at a time in a page-table page
 };
 
 /// How a plain DMA device (dma_* workloads) moves data inside itself, besides nic.dma.*: after a
 /// read has arrived, before a write leaves. All zero: it cuts through.
 struct DmaDeviceConfig {
-  Time setup_time;    ///< from the program's request to the DMA engine
-  Time request_time;  ///< the data path's own time for each request
-  std::uint32_t read_unit;
-  Time read_unit_time;
-  std::uint32_t write_unit;
-  Time write_unit_time;
+  Time setup_time;  ///< from the program's request to the DMA engine
+  /// A path for data: so long for each request, and for each unit of it.
+  struct Path {
+    Time request_time;
+    std::uint32_t unit;  ///< bytes
+    Time unit_time;
+  };
+  Path read;
+  Path write;
+  Path memory;  ///< that both share
 };
 
 struct CpuConfig {

@@ -27,6 +27,10 @@ void add_memory(ParameterTable& table) {
       .fitted("with pcie.latency a 64 B DMA read takes about 450 ns; 413..520 ns measured by " +
               std::string(kPcieBench))
       .means("root complex: DMA read, request in to first data out");
+  table.time("memory.read_line_latency", RNIC_FIELD(memory.read_line_latency), "0ns")
+      .range(0, kMillisecond)
+      .assumed("lines of a read are fetched together and keep up with the link")
+      .means("and for each further cache line of a read request, besides the link's own time");
   table.time("memory.write_latency", RNIC_FIELD(memory.write_latency), "60ns")
       .range(0, kMillisecond)
       .assumed("a write ends in the last-level cache, without the way back of a read")
@@ -183,6 +187,9 @@ void add_iommu(ParameterTable& table) {
       .range(0, kMillisecond)
       .assumed("one more read that hits in the last-level cache, from within the socket")
       .means("added to a walk whose upper level is not cached");
+  table.flag("iommu.serial_tables", RNIC_FIELD(iommu.serial_tables), "false")
+      .assumed("walkers work independently of each other; Sandy Bridge's seem not to")
+      .means("walks start in order, one at a time within a page-table page (512 mappings)");
 }
 
 void add_dma_device(ParameterTable& table) {
@@ -191,26 +198,28 @@ void add_dma_device(ParameterTable& table) {
       .range(0, kMillisecond)
       .assumed(fit)
       .means("dma_*: from the program's descriptor to the DMA engine, for any number at a time");
-  table.time("dma_device.request_time", RNIC_FIELD(dma_device.request_time), "0ns")
-      .range(0, kMillisecond)
-      .assumed(fit)
-      .means("dma_*: occupancy of the device's internal data path by each request");
-  table.bytes("dma_device.read_unit", RNIC_FIELD(dma_device.read_unit), "64B")
-      .range(1, 65536)
-      .assumed("a cache line")
-      .means("dma_*: what the device's data path takes in at a time");
-  table.time("dma_device.read_unit_time", RNIC_FIELD(dma_device.read_unit_time), "0ns")
-      .range(0, kMillisecond)
-      .assumed(fit)
-      .means("dma_*: time of the data path for each such unit of a read, once all has arrived");
-  table.bytes("dma_device.write_unit", RNIC_FIELD(dma_device.write_unit), "64B")
-      .range(1, 65536)
-      .assumed("a cache line")
-      .means("dma_*: what the device's data path hands out at a time");
-  table.time("dma_device.write_unit_time", RNIC_FIELD(dma_device.write_unit_time), "0ns")
-      .range(0, kMillisecond)
-      .assumed(fit)
-      .means("dma_*: time of the data path for each such unit of a write, before it leaves");
+  const auto path = [&](const std::string& name, Field request, Field unit, Field unit_time,
+                        const std::string& what) {
+    table.time("dma_device." + name + "_request_time", request, "0ns")
+        .range(0, kMillisecond)
+        .assumed(fit)
+        .means("dma_*: occupancy of " + what + " by each request");
+    table.bytes("dma_device." + name + "_unit", unit, "64B")
+        .range(1, 65536)
+        .assumed("a cache line")
+        .means("dma_*: what " + what + " moves at a time");
+    table.time("dma_device." + name + "_unit_time", unit_time, "0ns")
+        .range(0, kMillisecond)
+        .assumed(fit)
+        .means("dma_*: occupancy of " + what + " by each such unit");
+  };
+  path("read", RNIC_FIELD(dma_device.read.request_time), RNIC_FIELD(dma_device.read.unit),
+       RNIC_FIELD(dma_device.read.unit_time),
+       "the device's way in, once all of a read has arrived,");
+  path("write", RNIC_FIELD(dma_device.write.request_time), RNIC_FIELD(dma_device.write.unit),
+       RNIC_FIELD(dma_device.write.unit_time), "the device's way out, before a write leaves,");
+  path("memory", RNIC_FIELD(dma_device.memory.request_time), RNIC_FIELD(dma_device.memory.unit),
+       RNIC_FIELD(dma_device.memory.unit_time), "the device's memory, which both ways share,");
 }
 
 void add_cpu(ParameterTable& table) {

@@ -24,6 +24,7 @@ Iommu::Iommu(const std::string& name, const config::IommuConfig& config)
       level_latency_(config.walk_level_latency),
       page_size_(std::max<std::uint64_t>(config.page_size, 1)),
       passthrough_(config.passthrough),
+      table_by_table_(config.serial_tables),
       iotlb_(std::max(1U, config.iotlb_entries), ways_for(std::max(1U, config.iotlb_entries)),
              ReplacementPolicy::kLru, Rng(0, "iommu")),
       walkers_(config.walkers, kTimeZero),
@@ -35,23 +36,53 @@ Iommu::Iommu(const std::string& name, const config::IommuConfig& config)
 }
 
 void Iommu::reset_statistics(Time now) {
-  iotlb_.reset_statistics();
+  hits_ = misses_ = 0;
   unit_.reset(now);
 }
 
 Time Iommu::translate(Time now, std::uint64_t address, std::uint64_t bytes) {
   if (passthrough_) return kTimeZero;
+  if (!walks_.empty()) retire_walks(now);
   Time ready = now;
   const std::uint64_t last = (address + std::max<std::uint64_t>(bytes, 1) - 1) / page_size_;
   for (std::uint64_t page = address / page_size_; page <= last; ++page) {
-    if (const Entry* entry = iotlb_.find(page)) {
-      ready = std::max(ready, entry->known);
-    } else {
-      ready = walk(ready, page);
-      iotlb_.insert(page).known = ready;
-    }
+    ready = look_up(ready, page);
   }
   return ready - now;
+}
+
+Time Iommu::look_up(Time at, std::uint64_t page) {
+  if (iotlb_.touch(page) != nullptr) {
+    ++hits_;
+    return at;
+  }
+  for (const Walk& walk : walks_) {
+    if (walk.page != page) continue;
+    ++hits_;
+    return std::max(at, walk.end);
+  }
+  ++misses_;
+  const Time end = walk(at, page);
+  walks_.push_back({page, end});
+  return end;
+}
+
+void Iommu::retire_walks(Time now) {
+  while (!walks_.empty()) {
+    const auto first = std::min_element(walks_.begin(), walks_.end(),
+                                        [](const Walk& a, const Walk& b) { return a.end < b.end; });
+    if (first->end > now) return;
+    iotlb_.insert(first->page);
+    walks_.erase(first);
+  }
+}
+
+Time Iommu::table_free(std::uint64_t page) const {
+  Time free{0};
+  for (const Walk& walk : walks_) {
+    if (walk.page / kTableEntries == page / kTableEntries) free = std::max(free, walk.end);
+  }
+  return free;
 }
 
 bool Iommu::upper_level_cached(std::uint64_t page) {
@@ -64,9 +95,12 @@ bool Iommu::upper_level_cached(std::uint64_t page) {
 
 Time Iommu::walk(Time at, std::uint64_t page) {
   const Time duration = upper_level_cached(page) ? walk_latency_ : walk_latency_ + level_latency_;
+  if (table_by_table_) at = last_start_ = std::max({at, last_start_, table_free(page)});
   if (walkers_.empty()) return at + duration;
   auto walker = std::min_element(walkers_.begin(), walkers_.end());
-  *walker = std::max(at, *walker) + duration;
+  const Time start = std::max(at, *walker);
+  if (table_by_table_) last_start_ = start;
+  *walker = start + duration;
   unit_.add_busy(duration / static_cast<std::int64_t>(walkers_.size()));
   return *walker;
 }

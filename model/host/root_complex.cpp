@@ -32,10 +32,24 @@ RootComplex::RootComplex(const sc_core::sc_module_name& name,
       memory_(memory),
       memory_system_(this->name(), memory_config),
       reads_wait_for_writes_(memory_config.reads_wait_for_writes),
+      line_latency_(memory_config.read_line_latency),
       pending_("pending", this, &RootComplex::perform) {
   if (iommu_config.enabled) iommu_.emplace(std::string(this->name()) + ".iommu", iommu_config);
   dma_socket.bind(static_cast<tlm::tlm_fw_transport_if<>&>(*this));
   mmio_socket.bind(static_cast<tlm::tlm_bw_transport_if<>&>(*this));
+}
+
+void RootComplex::set_link(const config::PcieConfig& config) {
+  if (OrderingPoint::matters(config)) ordering_.emplace(config);
+  link_rules_.mrrs = config.mrrs;
+}
+
+Time RootComplex::further_lines(std::uint64_t address, std::uint32_t bytes) const {
+  constexpr std::uint64_t kLine = LastLevelCache::kLineBytes;
+  const std::uint32_t first =
+      std::min(bytes, protocol::first_read_request(link_rules_, address, bytes));
+  const std::uint64_t lines = (address % kLine + std::max(first, 1U) - 1) / kLine;
+  return line_latency_ * static_cast<std::int64_t>(lines);
 }
 
 void RootComplex::reset_statistics(Time now) {
@@ -72,6 +86,7 @@ Time RootComplex::schedule(const tlm::tlm_generic_payload& payload, Time arrival
   }
   Time instant = read ? memory_system_.read(arrival, address, bytes)
                       : memory_system_.write(arrival, address, bytes);
+  if (read && line_latency_ > kTimeZero) instant += further_lines(address, bytes);
   // Waits hold up their own request only, so they are added to what memory takes: it serves others
   // meanwhile.
   if (iommu_) instant += iommu_->translate(arrival, address, bytes);

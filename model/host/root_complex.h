@@ -13,6 +13,7 @@
 #include "host/memory_port.h"
 #include "host/memory_system.h"
 #include "host/ordering_point.h"
+#include "protocol/tlp.h"
 #include "stats/unit_stats.h"
 #include "tlm/payload_pool.h"
 #include "tlm/pcie_extension.h"
@@ -60,10 +61,9 @@ class RootComplex : public sc_core::sc_module,
   void mmio_write(Time earliest, std::uint64_t offset, const std::uint8_t* data,
                   std::uint32_t bytes, tlm_ext::Purpose purpose) override;
 
-  /// Posted writes take time to become ordered, if `config` says so.
-  void order_writes(const config::PcieConfig& config) {
-    if (OrderingPoint::matters(config)) ordering_.emplace(config);
-  }
+  /// What the link to the device means for the root complex: how requests are cut, and whether
+  /// posted writes take time to become ordered.
+  void set_link(const config::PcieConfig& config);
   void set_interrupt_sink(InterruptSink* sink) { interrupt_sink_ = sink; }
 
   /// Null when the IOMMU is off.
@@ -92,10 +92,14 @@ class RootComplex : public sc_core::sc_module,
   void perform(tlm::tlm_generic_payload*& payload);
   void access(tlm::tlm_generic_payload& payload);
   bool access_memory(const tlm::tlm_generic_payload& payload);
+  /// What the lines of a read after the first add, those of several requests side by side.
+  Time further_lines(std::uint64_t address, std::uint32_t bytes) const;
 
   MemoryPort& memory_;
   MemorySystem memory_system_;
   bool reads_wait_for_writes_;
+  Time line_latency_;
+  protocol::TlpRules link_rules_;
   std::optional<Iommu> iommu_;
   std::optional<OrderingPoint> ordering_;
   InterruptSink* interrupt_sink_ = nullptr;

@@ -317,8 +317,8 @@ HostResult busiest_core(System& system, Node& node, Time start, Time now) {
 /// A DMA device has no queue pairs, no program and no port.
 void collect_dma_node(DmaNode& node, Time start, Time now, Result& result) {
   const std::string name = node.name();
-  for (const stats::UnitStats* unit :
-       {&node.dma.unit(), &node.staging.read_unit(), &node.staging.write_unit()}) {
+  for (const stats::UnitStats* unit : {&node.dma.unit(), &node.staging.read_unit(),
+                                       &node.staging.write_unit(), &node.staging.memory_unit()}) {
     result.units.push_back(unit_result(*unit, start, now));
   }
   collect_host_side(node.host, node.pcie, name, start, now, result);

@@ -59,7 +59,7 @@ Node::Node(const sc_core::sc_module_name& name, const config::Config& config, st
       pcie("pcie", config.pcie, config.sim.seed),
       nic("nic", config, identity_of(index), tables_of(host.context_memory),
           link::nic_port_config(config, identity_of(index).mac), frames) {
-  host.root_complex.order_writes(config.pcie);
+  host.root_complex.set_link(config.pcie);
   nic.dma.socket.bind(pcie.device_target);
   pcie.device_initiator.bind(nic.doorbell.bar);
   pcie.host_initiator.bind(host.root_complex.dma_socket);
@@ -82,6 +82,7 @@ DmaNode::DmaNode(const sc_core::sc_module_name& name, const config::Config& conf
       dma("dma", config.pcie, nic::Clock(config.nic.clock_hz).cycles(config.nic.dma.latency),
           nic::Clock(config.nic.clock_hz).cycles(config.nic.dma.interval)),
       staging("staging", config.dma_device, dma) {
+  host.root_complex.set_link(config.pcie);
   dma.socket.bind(pcie.device_target);
   pcie.host_initiator.bind(host.root_complex.dma_socket);
   host.root_complex.mmio_socket.bind(pcie.host_target);

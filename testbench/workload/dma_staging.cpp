@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workload/dma_staging.h"
 
+#include <algorithm>
+
 namespace rnic::testbench {
 
 DmaStaging::DmaStaging(const sc_core::sc_module_name& name, const config::DmaDeviceConfig& config,
@@ -8,10 +10,9 @@ DmaStaging::DmaStaging(const sc_core::sc_module_name& name, const config::DmaDev
     : sc_module(name),
       engine_(engine),
       setup_time_(config.setup_time),
-      reads_{config.request_time, config.read_unit, config.read_unit_time, Server(),
-             stats::UnitStats(std::string(this->name()) + ".reads")},
-      writes_{config.request_time, config.write_unit, config.write_unit_time, Server(),
-              stats::UnitStats(std::string(this->name()) + ".writes")},
+      reads_{config.read, Server(), stats::UnitStats(std::string(this->name()) + ".reads")},
+      writes_{config.write, Server(), stats::UnitStats(std::string(this->name()) + ".writes")},
+      memory_{config.memory, Server(), stats::UnitStats(std::string(this->name()) + ".memory")},
       reads_to_issue_("reads_to_issue", this, &DmaStaging::issue_read),
       writes_to_issue_("writes_to_issue", this, &DmaStaging::issue_write),
       storing_("storing", this, &DmaStaging::finish) {}
@@ -19,12 +20,13 @@ DmaStaging::DmaStaging(const sc_core::sc_module_name& name, const config::DmaDev
 void DmaStaging::reset_statistics(Time now) {
   reads_.unit.reset(now);
   writes_.unit.reset(now);
+  memory_.unit.reset(now);
 }
 
 Time DmaStaging::Path::pass(Time now, std::uint32_t length) {
   if (free()) return now;
-  const std::uint32_t units = (length + bytes - 1) / bytes;
-  const Time duration = request_time + unit_time * static_cast<std::int64_t>(units);
+  const std::uint32_t units = (length + config.unit - 1) / config.unit;
+  const Time duration = config.request_time + config.unit_time * static_cast<std::int64_t>(units);
   unit.add_busy(duration);
   return server.reserve(now, duration).end;
 }
@@ -50,7 +52,8 @@ void DmaStaging::write(std::uint64_t address, std::uint32_t bytes, const std::ui
   Transfer* transfer = pool_.take();
   *transfer = Transfer{address, bytes, nullptr, from, true, token};
   const Time now = sim_now();
-  const Time ready = writes_.pass(now, bytes) + setup_time_;
+  // Way and memory work hand in hand: the slower of them counts.
+  const Time ready = std::max(writes_.pass(now, bytes), memory_.pass(now, bytes)) + setup_time_;
   if (ready == now) {
     issue_write(transfer);
   } else {
@@ -69,7 +72,9 @@ void DmaStaging::issue_write(Transfer*& transfer) {
 void DmaStaging::dma_done(std::uint64_t token) {
   auto* transfer = reinterpret_cast<Transfer*>(static_cast<std::uintptr_t>(token));
   const Time now = sim_now();
-  const Time stored = transfer->is_write ? now : reads_.pass(now, transfer->bytes);
+  const Time stored = transfer->is_write ? now
+                                         : std::max(reads_.pass(now, transfer->bytes),
+                                                    memory_.pass(now, transfer->bytes));
   if (stored == now) {
     finish(transfer);
   } else {

@@ -17,8 +17,8 @@ namespace rnic::testbench {
 /// A plain DMA device in front of its DMA engine: descriptors take time to set up, and data moves
 /// through the device in units. What a read brought is stored once it has all arrived, a write is
 /// collected before it leaves: store-and-forward within a request, next-free between requests, each
-/// direction on a path of its own. What has no cost passes at once; what has waits in an event
-/// queue, so that it does not reserve the link before its time.
+/// direction on a path of its own, and both through one memory. What has no cost passes at once;
+/// what has waits in an event queue, so that it does not reserve the link before its time.
 class DmaStaging : public sc_core::sc_module, private pcie::DmaClient {
  public:
   /// Who asks the device for transfers.
@@ -42,18 +42,17 @@ class DmaStaging : public sc_core::sc_module, private pcie::DmaClient {
 
   const stats::UnitStats& read_unit() const { return reads_.unit; }
   const stats::UnitStats& write_unit() const { return writes_.unit; }
+  const stats::UnitStats& memory_unit() const { return memory_.unit; }
   void reset_statistics(Time now);
 
  private:
-  /// One direction's data path.
+  /// One direction's data path, or the memory at the end of both.
   struct Path {
-    Time request_time;
-    std::uint32_t bytes;  ///< of a unit
-    Time unit_time;
+    config::DmaDeviceConfig::Path config;
     Server server;
     stats::UnitStats unit;
 
-    bool free() const { return request_time == kTimeZero && unit_time == kTimeZero; }
+    bool free() const { return config.request_time == kTimeZero && config.unit_time == kTimeZero; }
     /// When `length` bytes that are there now have passed.
     Time pass(Time now, std::uint32_t length);
   };
@@ -76,6 +75,7 @@ class DmaStaging : public sc_core::sc_module, private pcie::DmaClient {
   Time setup_time_;
   Path reads_;
   Path writes_;
+  Path memory_;
   Pool<Transfer> pool_;
   EventQueue<DmaStaging, Transfer*> reads_to_issue_;
   EventQueue<DmaStaging, Transfer*> writes_to_issue_;

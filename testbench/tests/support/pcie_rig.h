@@ -101,7 +101,7 @@ struct PcieParts {
         link(("link" + suffix).c_str(), c.pcie),
         dma(("dma" + suffix).c_str(), c.pcie, c.dma_latency, c.dma_interval),
         bar(("bar" + suffix).c_str()) {
-    root.order_writes(c.pcie);
+    root.set_link(c.pcie);
     dma.socket.bind(link.device_target);
     link.device_initiator.bind(bar.socket);
     link.host_initiator.bind(root.dma_socket);

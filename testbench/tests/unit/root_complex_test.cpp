@@ -232,6 +232,55 @@ TEST(RootComplex, WalksBeyondTheWalkersWait) {
   EXPECT_EQ(iommu.unit().busy(), nanoseconds(450));  // three walks of two walkers
 }
 
+TEST(RootComplex, APageTakesItsPlaceInTheIotlbWhenItsWalkIsOver) {
+  host::Iommu iommu("iommu", iommu_of(1, 4096));
+  const Time now = microseconds(1);
+  EXPECT_EQ(iommu.translate(now, 0, 64), nanoseconds(300));
+  EXPECT_EQ(iommu.translate(now + nanoseconds(350), 4096, 64), nanoseconds(300));
+  // Page 1 is still being walked: page 0 has its place, and is waited for by nobody.
+  EXPECT_EQ(iommu.translate(now + nanoseconds(400), 0, 64), kTimeZero);
+  EXPECT_EQ(iommu.translate(now + nanoseconds(400), 4096, 64), nanoseconds(250));
+  EXPECT_EQ(iommu.translate(now + nanoseconds(700), 0, 64), nanoseconds(300));
+}
+
+TEST(RootComplex, WalksOfOnePageTablePageFollowEachOther) {
+  config::IommuConfig config = iommu_of(64, 4096);
+  config.walkers = 2;
+  config.serial_tables = true;
+  host::Iommu iommu("iommu", config);
+  constexpr std::uint64_t kTableReach = 512 * 4096;
+  const Time now = microseconds(1);
+  EXPECT_EQ(iommu.translate(now, 0, 64), nanoseconds(300));
+  EXPECT_EQ(iommu.translate(now, kTableReach, 64), nanoseconds(300));
+  EXPECT_EQ(iommu.translate(now, 4096, 64), nanoseconds(600));  // behind page 0
+  // In order: not before the walk that waits for its table.
+  EXPECT_EQ(iommu.translate(now, 2 * kTableReach, 64), nanoseconds(600));
+  EXPECT_EQ(iommu.translate(now, 3 * kTableReach, 64), nanoseconds(900));  // no walker is left
+}
+
+TEST(RootComplex, FurtherLinesOfAReadMayTakeTheirTime) {
+  PcieRigConfig config;
+  config.memory.read_line_latency = nanoseconds(50);
+  PcieRig rig(config);
+  std::uint64_t token = 0;
+  const auto latency = [&](std::uint64_t address, std::uint32_t bytes) {
+    const Time start = sim_now();
+    rig.dma.dma_read(start, address, bytes, nullptr, kPayload, &rig.client, ++token);
+    rig.run();
+    return rig.client.done_at.at(token) - start;
+  };
+  // Engine 10 ns, request 3 ns, 100 ns each way, memory 150 ns; then completions of 20 B and data.
+  const auto plain = [](std::uint32_t completion_bytes) {
+    return nanoseconds(10 + 3 + 100 + 150 + 100) + picoseconds(125) * completion_bytes;
+  };
+  EXPECT_EQ(latency(0, 64), plain(84));
+  EXPECT_EQ(latency(32, 64), plain(52 + 52) + nanoseconds(50));
+  EXPECT_EQ(latency(0, 256), plain(276) + nanoseconds(150));
+  EXPECT_EQ(latency(0, 512), plain(2 * 276) + nanoseconds(350));
+  // Requests of 512 B, side by side.
+  EXPECT_EQ(latency(0, 2048), plain(8 * 276) + nanoseconds(350));
+}
+
 TEST(RootComplex, AnUncachedUpperLevelMakesAWalkLonger) {
   config::IommuConfig config = iommu_of(1, 4096);
   config.walk_cache = 1;
