@@ -204,6 +204,10 @@ void add_tcp_framing(ParameterTable& table) {
   table.flag("tcp.handshake", RNIC_FIELD(tcp.handshake), "true")
       .spec("RFC 9293, 3.5 (SYN); RFC 5044, 7.1 (MPA request and reply frames)")
       .means("iWARP: connections are set up on the wire; false: they exist at once");
+  table.flag("tcp.tear_down", RNIC_FIELD(tcp.tear_down), "true")
+      .spec("RFC 9293, 3.10.5 (ABORT); RFC 5040, 7.2 (a terminate message ends the stream)")
+      .means(
+          "iWARP: RST when a queue pair goes to ERR or RESET, FIN with TERMINATE; false: silence");
   table.time("tcp.syn_timeout", RNIC_FIELD(tcp.syn_timeout), "1s")
       .range(1000, 60 * kSecond)
       .spec("RFC 6298, 2.1: 1 s before the first measurement of a round trip")

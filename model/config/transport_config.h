@@ -59,6 +59,7 @@ struct TcpConfig {
   Time connection_setup;  ///< of the connection manager, besides the frames
   std::uint32_t context_lines;  ///< context cache entries that a connection takes
   bool handshake;               ///< connections are set up by frames on the wire
+  bool tear_down;               ///< a queue pair that leaves its connection tells the peer
   Time syn_timeout;             ///< first retry of a set-up segment; doubles
   bool timestamps;
   bool mpa_crc;

@@ -101,7 +101,7 @@ CommandStatus CommandUnit::dispatch_qp(const protocol::CommandMailbox& mailbox, 
     return CommandStatus::kOk;
   }
   // Packets in flight may still refer to the object: it stays, deaf, until its number is reused.
-  reset(*qp);
+  reset(*qp, now);
   return CommandStatus::kOk;
 }
 
@@ -155,7 +155,7 @@ CommandStatus CommandUnit::modify_qp(const protocol::ModifyQpCommand& modify, Ti
   apply(*qp, modify);
   const QpState from = qp->state;
   if (modify.state == QpState::kReset) {
-    reset(*qp);
+    reset(*qp, now);
     return CommandStatus::kOk;
   }
   if (modify.state == QpState::kError) {
@@ -194,7 +194,7 @@ void CommandUnit::apply(QpContext& qp, const protocol::ModifyQpCommand& modify) 
   if (has(QpAttrMask::kAv)) qp.av = modify.av;
 }
 
-void CommandUnit::reset(QpContext& qp) {
+void CommandUnit::reset(QpContext& qp, Time now) {
   qp.state = QpState::kReset;
   qp.sq_base += qp.sq.size();
   qp.sq.clear();
@@ -210,6 +210,7 @@ void CommandUnit::reset(QpContext& qp) {
   qp.responses.clear();
   qp.retry_deadline = kTimeNever;
   qp.failed = false;
+  if (transport_.disconnect(qp)) scheduler->activate(qp, now);
 }
 
 }  // namespace rnic::nic

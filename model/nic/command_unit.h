@@ -47,7 +47,7 @@ class CommandUnit : public sc_core::sc_module, public CommandIf, public pcie::Dm
   protocol::CommandStatus modify_qp(const protocol::ModifyQpCommand& modify, Time now);
   static void apply(QpContext& qp, const protocol::ModifyQpCommand& modify);
   bool values_valid(const protocol::ModifyQpCommand& modify) const;
-  static void reset(QpContext& qp);
+  void reset(QpContext& qp, Time now);
 
   transport::Transport& transport_;
   QpTable& queue_pairs_;

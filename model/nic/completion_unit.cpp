@@ -6,8 +6,11 @@ namespace rnic::nic {
 using protocol::QpState;
 using protocol::WcStatus;
 
-CompletionUnit::CompletionUnit(const sc_core::sc_module_name& name, const config::NicConfig& config)
-    : sc_module(name), stage_(this->name(), config.completion, Clock(config.clock_hz)) {
+CompletionUnit::CompletionUnit(const sc_core::sc_module_name& name, const config::NicConfig& config,
+                               transport::Transport& transport)
+    : sc_module(name),
+      transport_(transport),
+      stage_(this->name(), config.completion, Clock(config.clock_hz)) {
   completion.bind(*this);
 }
 
@@ -81,6 +84,7 @@ void CompletionUnit::fail(QpContext& qp, Time t) {
   }
   qp.failed = false;
   qp.retry_deadline = kTimeNever;
+  if (transport_.disconnect(qp)) scheduler->activate(qp, t);
   retire(qp, t);
   recv_queues->flush(qp, t);
 }

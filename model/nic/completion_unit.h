@@ -5,6 +5,7 @@
 
 #include "nic/interfaces.h"
 #include "nic/stage.h"
+#include "transport/transport.h"
 
 namespace rnic::nic {
 
@@ -16,9 +17,11 @@ class CompletionUnit : public sc_core::sc_module, public CompletionIf {
   sc_core::sc_port<CompletionQueueIf> completion_queues{"completion_queues"};
   sc_core::sc_port<RecvQueueIf> recv_queues{"recv_queues"};
   sc_core::sc_port<WqeFetchIf> wqes{"wqes"};
+  sc_core::sc_port<SchedulerIf> scheduler{"scheduler"};
   sc_core::sc_port<EventIf, 1, sc_core::SC_ZERO_OR_MORE_BOUND> events{"events"};
 
-  CompletionUnit(const sc_core::sc_module_name& name, const config::NicConfig& config);
+  CompletionUnit(const sc_core::sc_module_name& name, const config::NicConfig& config,
+                 transport::Transport& transport);
 
   void retire(QpContext& qp, Time t) override;
   void fail(QpContext& qp, Time t) override;
@@ -30,6 +33,7 @@ class CompletionUnit : public sc_core::sc_module, public CompletionIf {
   void raise(protocol::EventType type, const QpContext& qp, Time t);
   void complete(QpContext& qp, transport::SendEntry& entry, Time t);
 
+  transport::Transport& transport_;
   PipelineStage stage_;
 };
 

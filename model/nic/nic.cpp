@@ -56,7 +56,7 @@ Nic::Nic(const sc_core::sc_module_name& name, const config::Config& config,
       responder("responder", config.nic, *transport_, moves_bytes(config)),
       atomic("atomic", config.nic),
       rq("rq", config.nic),
-      completion("completion", config.nic),
+      completion("completion", config.nic, *transport_),
       cq("cq", &queue_pairs),
       events("events", config.nic),
       keys("keys", tables.mpt, tables.mtt, tables.mpt_entries),
@@ -118,6 +118,7 @@ void Nic::wire_receive() {
   completion.completion_queues.bind(cq.completion_queues);
   completion.recv_queues.bind(rq.recv_queues);
   completion.wqes.bind(wqe_fetcher.wqes);
+  completion.scheduler.bind(scheduler.scheduler);
   cq.dma.bind(dma);
   timer.scheduler.bind(scheduler.scheduler);
   timer.completion.bind(completion.completion);

@@ -148,6 +148,7 @@ void RxPipeline::process(RxJob* job, Time t, bool again) {
     if (wqe_cache_ == nullptr || wqe_here(job, t, false)) responder->execute(job, t);
     return;
   }
+  if (job->plan.disconnected) completion->fail(qp, t);
   release_buffer(job, t);
   executed(job, t);
   retire(job);

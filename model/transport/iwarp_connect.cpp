@@ -99,6 +99,7 @@ void IwarpTransport::build_setup(const QueuePair& qp, const TxPlan& plan,
   tcp.destination_port = c.peer_port;
   tcp.sequence = static_cast<std::uint32_t>(plan.stream);
   tcp.syn = is_syn(plan.setup);
+  tcp.rst = plan.setup == SetupSegment::kReset;
   tcp.ack = plan.setup != SetupSegment::kSyn;
   tcp.psh = is_frame(plan.setup);
   tcp.acknowledgement = tcp.ack ? static_cast<std::uint32_t>(plan.stream_ack) : 0;
@@ -149,6 +150,11 @@ bool IwarpTransport::receive_setup(QueuePair& qp, const protocol::Frame& frame) 
   IwarpConnection& c = connection(qp);
   const SetupSegment segment = setup_segment(frame);
   const bool ours = is_syn(segment) || is_frame(segment);
+  if (segment == SetupSegment::kSyn && c.setup.done()) {
+    // This end is not ready yet, or the peer has begun anew before this end.
+    remember_request(c.key, frame, encapsulation_.outer_bytes());
+    return true;
+  }
   if (c.setup.done() && !ours) return false;
   const auto tcp = TcpHeader::decode(frame.header + encapsulation_.outer_bytes());
   if (is_syn(segment) && !c.setup.done()) c.tcp.open_receive(first_sequence(tcp.sequence));
@@ -157,6 +163,40 @@ bool IwarpTransport::receive_setup(QueuePair& qp, const protocol::Frame& frame) 
   c.setup.received(segment, acknowledged);
   update_deadline(qp);
   return ours || !c.setup.done();
+}
+
+bool IwarpTransport::disconnect(QueuePair& qp) {
+  if (qp.connection == nullptr) return false;
+  IwarpConnection& c = connection(qp);
+  connections_.erase(qp.qpn);
+  const bool established = c.setup.done() && (c.setup.started() || !config_.handshake);
+  c.reset_pending = config_.tear_down && established && !c.closed;
+  c.closed = true;
+  return c.reset_pending;
+}
+
+void IwarpTransport::plan_reset(QueuePair& qp, Time now, TxPlan& plan) {
+  IwarpConnection& c = connection(qp);
+  c.reset_pending = false;
+  plan = TxPlan{};
+  plan.is_response = true;
+  plan.last = true;
+  plan.setup = SetupSegment::kReset;
+  plan.frame_class = protocol::FrameClass::kConnection;
+  fill_tcp(c, now, true, plan);
+  plan.stream = c.tcp.send_max();
+}
+
+/// The peer has given the connection up. A reset from outside the window is not the peer's (RFC
+/// 9293, 3.10.7.4).
+void IwarpTransport::handle_reset(QueuePair& qp, const Segment& in, RxPlan& plan) {
+  IwarpConnection& c = connection(qp);
+  const auto next = static_cast<std::uint32_t>(c.tcp.receive_next());
+  if (in.tcp.sequence - next >= c.tcp.receive_window()) return;
+  c.closed = true;
+  fail(qp, nullptr, protocol::WcStatus::kWrFlushError);
+  update_deadline(qp);
+  plan.disconnected = true;
 }
 
 }  // namespace rnic::transport

@@ -67,6 +67,8 @@ struct IwarpConnection : ConnectionState {
 
   // Teardown.
   bool terminate_pending = false;
+  bool reset_pending = false;  ///< a reset is to tell the peer that the connection is over
+  bool fin_received = false;
   bool closed = false;  ///< nothing is sent or received any more
   std::uint16_t terminate_bytes = 0;
   std::array<std::uint8_t, kMaxTerminateBytes> terminate{};

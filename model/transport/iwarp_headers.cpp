@@ -115,6 +115,7 @@ void IwarpTransport::build(const QueuePair& qp, const TxPlan& plan, protocol::Fr
   tcp.header_words = static_cast<std::uint8_t>(tcp_bytes / 4);
   tcp.ack = true;
   tcp.psh = has_fpdu && plan.last;
+  tcp.fin = plan.closes_stream;
   tcp.window =
       static_cast<std::uint16_t>(std::min(plan.stream_window >> window_scale_, kMaxWindowField));
   tcp.encode(tcp_at);
@@ -151,7 +152,7 @@ bool IwarpTransport::decode(const protocol::Frame& frame, Segment& in) const {
     in.has_timestamp = in.options.has_timestamps;
     in.timestamp = in.options.timestamp;
   }
-  if (!in.tcp.ack || in.tcp.syn || in.tcp.fin || in.tcp.rst) return false;
+  if (!in.tcp.ack || in.tcp.syn || in.tcp.rst) return false;
   p += in.tcp.header_bytes();
   if (p == end) return frame.payload_bytes == 0;
   if (end - p < protocol::kMpaLengthBytes + DdpControl::kBytes) return false;

@@ -86,7 +86,11 @@ void IwarpTransport::receive(QueuePair& qp, const protocol::Frame& frame, Time n
   IwarpConnection& c = connection(qp);
   Segment in;
   if (c.closed || qp.failed || (config_.handshake && receive_setup(qp, frame))) return;
-  if (!decode(frame, in)) return;
+  if (!decode(frame, in)) {
+    if (in.tcp.rst) handle_reset(qp, in, plan);
+    return;
+  }
+  if (in.tcp.fin) c.fin_received = true;
   const TcpConnection::EarlySegment* due = c.tcp.early_due();
   const bool again = due != nullptr && static_cast<std::uint32_t>(due->sequence) == in.tcp.sequence;
   if (again) {

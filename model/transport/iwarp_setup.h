@@ -9,8 +9,8 @@
 namespace rnic::transport {
 
 /// Segments of a connection's set-up: TCP's three-way handshake (RFC 9293, 3.5) and MPA's start-up
-/// frames (RFC 5044, 7.1), each in a segment of its own.
-enum class SetupSegment : std::uint8_t { kNone, kSyn, kSynAck, kAck, kRequest, kReply };
+/// frames (RFC 5044, 7.1), each in a segment of its own; and the reset that ends a connection.
+enum class SetupSegment : std::uint8_t { kNone, kSyn, kSynAck, kAck, kRequest, kReply, kReset };
 
 /// How far the set-up of one connection has come. The initiator sends SYN and the MPA request, the
 /// responder SYN-ACK and the MPA reply; what is not answered is sent again, twice as late each
@@ -19,6 +19,7 @@ class IwarpSetup {
  public:
   /// Begins. Until then, or for connections that are set up out of band, everything is done.
   void start(bool initiator, Time retry) {
+    started_ = true;
     initiator_ = initiator;
     retry_ = retry;
     retries_ = 0;
@@ -28,6 +29,8 @@ class IwarpSetup {
     due_ = initiator;
   }
 
+  /// start() was called.
+  bool started() const { return started_; }
   /// Data may be sent.
   bool done() const { return state_ == State::kDone; }
   /// A segment waits to be sent.
@@ -80,6 +83,7 @@ class IwarpSetup {
         acknowledge_ = true;
         break;
       case SetupSegment::kAck:
+      case SetupSegment::kReset:
       case SetupSegment::kNone:
         break;
     }
@@ -115,6 +119,7 @@ class IwarpSetup {
   }
 
   State state_ = State::kDone;
+  bool started_ = false;
   bool initiator_ = false;
   bool due_ = false;
   bool acknowledge_ = false;

@@ -114,7 +114,11 @@ void IwarpTransport::plan_ack(QueuePair& qp, Time now, TxPlan& plan) {
   plan.last = true;
   fill_tcp(c, now, true, plan);
   ++counters_.acks_sent;
-  if (qp.failed) c.closed = true;  // it answered a terminate message
+  if (qp.failed) {  // it answers a terminate message
+    c.closed = true;
+    plan.closes_stream = config_.tear_down;
+    if (c.fin_received) ++plan.stream_ack;
+  }
   update_deadline(qp);
 }
 
@@ -126,6 +130,7 @@ void IwarpTransport::plan_terminate(QueuePair& qp, Time now, TxPlan& plan) {
   plan.opcode = static_cast<std::uint8_t>(RdmapOpcode::kTerminate);
   plan.msn = 1;
   plan.last = true;
+  plan.closes_stream = config_.tear_down;
   fill_tcp(c, now, false, plan);
   c.terminate_pending = false;
   c.closed = true;
@@ -134,7 +139,9 @@ void IwarpTransport::plan_terminate(QueuePair& qp, Time now, TxPlan& plan) {
 
 bool IwarpTransport::response_due(const QueuePair& qp) const {
   const IwarpConnection* c = connection_of(qp);
-  if (c == nullptr || c->closed || !qp.can_receive()) return false;
+  if (c == nullptr) return false;
+  if (c->reset_pending) return true;
+  if (c->closed || !qp.can_receive()) return false;
   if (c->setup.due()) return true;
   if (!c->setup.done()) return false;
   if (c->terminate_pending || c->tcp.ack_due()) return true;
@@ -152,6 +159,10 @@ bool IwarpTransport::response_due(const QueuePair& qp) const {
 bool IwarpTransport::plan_response(QueuePair& qp, Time now, TxPlan& plan) {
   if (!response_due(qp)) return false;
   IwarpConnection& c = connection(qp);
+  if (c.reset_pending) {
+    plan_reset(qp, now, plan);
+    return true;
+  }
   if (c.setup.due()) {
     plan_setup(qp, now, plan);
     return true;

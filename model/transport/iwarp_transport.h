@@ -25,8 +25,12 @@ namespace rnic::transport {
 ///   initiator. A SYN that comes before its queue pair is ready waits in a backlog. With
 ///   tcp.handshake=false both ends are connected as if that had happened. The responder may send
 ///   once its reply is acknowledged, as in RFC 6581's peer-to-peer mode, whose ready-to-receive
-///   message is left out. Tear-down (FIN, RST) is not simulated.
-/// - With SACK a segment that comes behind a gap is kept: an RDMA Write is placed at once (RFC 5041,
+///   message is left out.
+/// - A queue pair that goes to ERR or RESET resets its connection (RST), which moves the peer's
+///   queue pair to ERR and flushes its work. A terminate message closes its direction (FIN), and so
+///   does the acknowledgement that answers it. With tcp.tear_down=false nothing is told.
+/// - With SACK a segment that comes behind a gap is kept: an RDMA Write is placed at once (RFC
+/// 5041,
 ///   5.4), everything else is held until its turn. SACK blocks travel on ACKs without data, so that
 ///   the MULPDU stays what it is.
 /// - A WRITE or SEND completes when TCP has acknowledged its last byte, which this end does once
@@ -44,6 +48,7 @@ class IwarpTransport : public Transport {
 
   void connect(QueuePair& qp) override;
   void start_sending(QueuePair& qp) override;
+  bool disconnect(QueuePair& qp) override;
   PlanStatus plan_request(QueuePair& qp, Time now, TxPlan& plan) override;
   bool plan_response(QueuePair& qp, Time now, TxPlan& plan) override;
   bool response_due(const QueuePair& qp) const override;
@@ -121,6 +126,8 @@ class IwarpTransport : public Transport {
   void start_setup(IwarpConnection& c);
   void remember_request(const ConnectionKey& key, const protocol::Frame& frame,
                         std::uint32_t tcp_offset);
+  void plan_reset(QueuePair& qp, Time now, TxPlan& plan);
+  void handle_reset(QueuePair& qp, const Segment& in, RxPlan& plan);
   void plan_setup(QueuePair& qp, Time now, TxPlan& plan);
   void build_setup(const QueuePair& qp, const TxPlan& plan, protocol::Frame& frame) const;
   SetupSegment setup_segment(const protocol::Frame& frame) const;

@@ -55,6 +55,7 @@ struct TxPlan {
   std::uint64_t stream_ack = 0;
   std::uint32_t stream_window = 0;  ///< bytes
   SetupSegment setup = SetupSegment::kNone;
+  bool closes_stream = false;   ///< TCP: with FIN
   std::uint32_t timestamp = 0;  ///< TCP timestamp option
   std::uint32_t timestamp_echo = 0;
   std::uint64_t entry_number = 0;
@@ -96,6 +97,7 @@ struct RxPlan {
   bool deferred = false;      ///< atomic: accepted before it is executed; answer_atomic() follows
   bool duplicate = false;     ///< READ request seen before: answer again, count nothing
   bool out_of_order = false;  ///< WRITE that came early: placed now, executed at its turn
+  bool disconnected = false;  ///< the peer has closed the connection: the queue pair is in error
   std::uint8_t opcode = 0;
   std::uint32_t psn = 0;
   std::uint32_t rkey = 0;
@@ -129,6 +131,9 @@ class Transport {
   virtual void connect(QueuePair& qp) = 0;
   /// A QP reached RTS: initial requester state.
   virtual void start_sending(QueuePair& qp) = 0;
+  /// A QP went to ERR or RESET, or is destroyed: nothing that arrives is for it any more. True when
+  /// the peer is to be told, by one more response.
+  virtual bool disconnect(QueuePair& /*qp*/) { return false; }
 
   /// Plans the next request packet of `qp`. kPlanned fills `plan`.
   virtual PlanStatus plan_request(QueuePair& qp, Time now, TxPlan& plan) = 0;

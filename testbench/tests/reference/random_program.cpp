@@ -133,6 +133,20 @@ ProgramWriter::Span ProgramWriter::place(const Area& area, std::uint64_t bytes,
   return {area.region.address + rng_.below(room / alignment + 1) * alignment, bytes};
 }
 
+/// A place that no WRITE under way has; without bytes when none was found.
+ProgramWriter::Span ProgramWriter::place_apart(const Area& area, std::uint64_t bytes) {
+  constexpr int kTries = 30;
+  for (int i = 0; i < kTries; ++i) {
+    const Span span = place(area, bytes);
+    const bool met = std::any_of(open_writes_.begin(), open_writes_.end(),
+                                 [&span](const Span& open) { return span.meets(open); });
+    if (met) continue;
+    open_writes_.push_back(span);
+    return span;
+  }
+  return place(area, 0);
+}
+
 /// Cuts `span` into up to `most` elements, in any order, some of them empty.
 std::vector<Sge> ProgramWriter::pieces(const Area& area, const Span& span, std::uint32_t most) {
   std::vector<Sge> result;
@@ -193,13 +207,18 @@ SendRequest ProgramWriter::request(const Lane& lane, WrOpcode opcode, std::uint3
     remote = place(area, bytes);
     made.rkey = area.region.rkey;
   } else {
+    const bool apart = abilities_.early_placement && is_write(opcode);
+    if (apart) {
+      remote = place_apart(lane.exposed, bytes);
+      bytes = static_cast<std::uint32_t>(remote.bytes);
+    }
     const bool in_wqe = bytes <= abilities_.max_inline && chance(0.5);
     if (in_wqe) made.flags |= SendFlags::kInline;  // copied when posted: of what never changes
     const Area& area = in_wqe || chance(0.5) ? lane.constant : lane.scratch;
     local = place(area, bytes);
     made.sges = pieces(area, local, abilities_.max_sge);
     if (is_write(opcode)) {
-      remote = place(lane.exposed, bytes);
+      if (!apart) remote = place(lane.exposed, bytes);
       made.rkey = lane.exposed.region.rkey;
     }
   }
@@ -244,6 +263,7 @@ void ProgramWriter::add(const Lane& lane, const SendRequest& made, std::vector<S
 std::vector<Step> ProgramWriter::traffic(const Lane& lane, std::uint32_t count) {
   std::vector<Step> steps;
   open_reads_.clear();
+  open_writes_.clear();
   const std::vector<WrOpcode> opcodes = usable(lane);
   for (std::uint32_t i = 0; i < count; ++i) {
     const WrOpcode opcode = opcodes[rng_.below(opcodes.size())];
@@ -340,6 +360,7 @@ SendRequest ProgramWriter::failing(const Lane& lane, Ending ending) {
       made.remote_address = chance(0.5) && !is_atomic(made.opcode)
                                 ? region.address + region.bytes - bytes + 1
                                 : region.address - kWord;
+      open_writes_.push_back({made.remote_address, bytes});
       return made;
     }
     case Ending::kRemoteTop: {
@@ -401,6 +422,7 @@ RecvRequest ProgramWriter::bad_recv(const Lane& lane, Ending ending, std::uint32
 std::vector<Step> ProgramWriter::finale(const Lane& lane, Ending ending) {
   std::vector<Step> steps;
   open_reads_.clear();
+  open_writes_.clear();
   const std::vector<WrOpcode> opcodes = usable(lane);
   const auto good = [&](std::uint32_t count) {
     for (std::uint32_t i = 0; i < count; ++i) {
@@ -442,6 +464,7 @@ std::vector<Step> ProgramWriter::finale(const Lane& lane, Ending ending) {
 std::vector<Step> ProgramWriter::late_posts(const Lane& lane) {
   std::vector<Step> steps;
   open_reads_.clear();
+  open_writes_.clear();
   const std::vector<WrOpcode> opcodes = usable(lane);
   for (std::uint32_t i = between(1, 3); i > 0; --i) {
     const WrOpcode opcode = opcodes[rng_.below(opcodes.size())];

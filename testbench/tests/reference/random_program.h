@@ -18,6 +18,10 @@ struct Abilities {
   std::uint32_t max_sge = 4;
   std::uint32_t max_read_sge = 4;
   std::uint32_t max_inline = 64;
+  /// WRITEs may be placed before what was posted ahead of them, and even if that fails (RFC
+  /// 5041, 5.4 leaves the order open): overlapping ones have no defined result, and programs have
+  /// none.
+  bool early_placement = false;
   bool late_recvs = true;  ///< a message without a RECV waits (RNR) instead of failing
 };
 
@@ -109,6 +113,7 @@ class ProgramWriter {
   bool offers(WrOpcode opcode) const;
   std::uint32_t size();
   Span place(const Area& area, std::uint64_t bytes, std::uint32_t alignment = 1);
+  Span place_apart(const Area& area, std::uint64_t bytes);
   std::vector<Sge> pieces(const Area& area, const Span& span, std::uint32_t most);
   SendRequest request(const Lane& lane, WrOpcode opcode, std::uint32_t bytes);
   RecvRequest recv_for(const Lane& lane, std::uint32_t bytes);
@@ -123,6 +128,7 @@ class ProgramWriter {
   const Abilities abilities_;
   Rng rng_;
   std::vector<OpenRead> open_reads_;
+  std::vector<Span> open_writes_;           ///< targets of WRITEs that may not have been placed
   std::vector<RecvRequest> waiting_recvs_;  ///< not yet posted, oldest first
   std::vector<SendRequest> batch_;
   std::uint32_t unsignaled_ = 0;

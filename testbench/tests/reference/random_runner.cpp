@@ -112,7 +112,8 @@ bool RandomRunner::run(std::uint64_t seed) {
 void RandomRunner::set_up(std::uint64_t seed) {
   seed_ = seed;
   dice_ = std::make_unique<ProgramWriter>(options_.abilities, seed, "random_program");
-  model_ = std::make_unique<reference::VerbsModel>(options_.abilities.rules, 2);
+  model_ = std::make_unique<reference::VerbsModel>(options_.abilities.rules,
+                                                   options_.abilities.early_placement, 2);
   lives_.clear();
   connections_.clear();
   history_.clear();

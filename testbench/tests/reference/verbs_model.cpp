@@ -111,6 +111,9 @@ bool VerbsModel::advance(Qp& qp) {
 
 void VerbsModel::flush(Qp& qp) {
   for (const SendRequest& request : qp.sends) {
+    if (early_placement_ && !qp.flushed && is_write(request.opcode)) {
+      perhaps_place(at(qp.peer), request, gather_good(qp, request));
+    }
     Completion flushed;
     flushed.wr_id = request.wr_id;
     flushed.status = WcStatus::kWrFlushError;
@@ -124,6 +127,7 @@ void VerbsModel::flush(Qp& qp) {
   }
   qp.sends.clear();
   qp.recvs.clear();
+  qp.flushed = true;
 }
 
 void VerbsModel::give_up_waiting(QpName name) {

@@ -69,7 +69,9 @@ struct QpName {
 
 class VerbsModel {
  public:
-  VerbsModel(Rules rules, std::uint32_t hosts) : rules_(rules), hosts_(hosts) {}
+  /// `early_placement`: WRITEs behind one that failed may have been placed all the same.
+  VerbsModel(Rules rules, bool early_placement, std::uint32_t hosts)
+      : rules_(rules), early_placement_(early_placement), hosts_(hosts) {}
 
   Memory& memory(std::uint32_t host) { return hosts_[host].memory; }
   void add_region(std::uint32_t host, const Region& region) {
@@ -104,7 +106,8 @@ class VerbsModel {
     QpAttributes attributes;
     std::uint32_t host = 0;
     QpName peer;
-    bool broken = false;  ///< in ERR
+    bool broken = false;   ///< in ERR
+    bool flushed = false;  ///< what it held when it came to ERR
     std::deque<SendRequest> sends;
     std::deque<RecvRequest> recvs;
     std::vector<Completion> sent;
@@ -147,6 +150,7 @@ class VerbsModel {
   WcStatus not_allowed() const;
 
   Rules rules_;
+  bool early_placement_;
   std::vector<Host> hosts_;
 };
 

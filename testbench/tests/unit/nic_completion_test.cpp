@@ -22,10 +22,11 @@ config::NicConfig completion_config() {
 }
 
 struct CompletionRig {
-  CompletionRig() : unit("unit", completion_config()) {
+  CompletionRig() : unit("unit", completion_config(), transport) {
     unit.completion_queues.bind(cq);
     unit.recv_queues.bind(recv_queues);
     unit.wqes.bind(wqes);
+    unit.scheduler.bind(scheduler);
     qp.qpn = 6;
     qp.send_cqn = 1;
     qp.state = protocol::QpState::kRts;
@@ -40,6 +41,8 @@ struct CompletionRig {
   FakeCq cq;
   FakeRecvQueues recv_queues;
   FakeWqeFetch wqes;
+  FakeScheduler scheduler;
+  FakeTransport transport;
   nic::CompletionUnit unit;
   nic::QpContext qp;
 };

@@ -168,7 +168,7 @@ struct ErrorRig {
   ErrorRig()
       : doorbell("doorbell", doorbell_config(), table),
         fetcher("fetcher", nic_config()),
-        completion("completion", nic_config()) {
+        completion("completion", nic_config(), transport) {
     stores.socket.bind(doorbell.bar);
     doorbell.scheduler.bind(scheduler);
     doorbell.wqes.bind(fetcher.wqes);
@@ -179,6 +179,7 @@ struct ErrorRig {
     completion.completion_queues.bind(cq);
     completion.recv_queues.bind(recv_queues);
     completion.wqes.bind(fetcher.wqes);
+    completion.scheduler.bind(scheduler);
     nic::QpContext& qp = table.create(3);
     qp.state = protocol::QpState::kError;
     qp.sq_address = 0x2000;
@@ -194,6 +195,7 @@ struct ErrorRig {
   FakeRecvQueues recv_queues;
   nic::DoorbellUnit doorbell;
   nic::WqeFetcher fetcher;
+  FakeTransport transport;
   nic::CompletionUnit completion;
 };
 

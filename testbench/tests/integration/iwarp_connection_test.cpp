@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// How iWARP's connections begin again and end, with the verbs API. A set-up frame that nobody took
+// would be sent again after 1 s only, so that whatever is done within milliseconds lost none.
+#include <gtest/gtest.h>
+
+#include "support/verbs_rig.h"
+
+namespace rnic::testbench {
+namespace {
+
+using host::Status;
+using host::verbs::QpAttr;
+using host::verbs::WrOpcode;
+using protocol::QpState;
+using protocol::WcStatus;
+using Mask = protocol::QpAttrMask;
+
+constexpr std::uint32_t kBytes = 4096;
+constexpr Time kWithoutRetry = microseconds(100'000);
+
+void to_state(RigSide& side, QpState state) {
+  QpAttr attr;
+  attr.qp_state = state;
+  ASSERT_EQ(side.verbs().modify_qp(side.core, *side.qp, attr, Mask::kState), Status::kOk);
+}
+
+/// The steps of one side on its way to a new connection.
+void reset(RigSide& side) {
+  to_state(side, QpState::kReset);
+  side.to_init(*side.qp);
+}
+void join(VerbsRig& rig, RigSide& side) {
+  const bool first = &side == &rig.a;
+  side.connect((first ? rig.b : rig.a).qp->qpn, path_between(first ? 0 : 1, first ? 1 : 0),
+               rig.config().transport);
+  side.core.sync();
+}
+
+struct Reconnect : ::testing::Test {
+  explicit Reconnect(const Settings& more = {})
+      : rig(with({{"transport.protocol", "iwarp"}, {"transport.mtu", "1500"}}, more)) {}
+
+  void begin() {
+    rig.connect();
+    from = rig.a.buffer(kBytes);
+    to = rig.b.buffer(kBytes);
+    write();
+  }
+  void write() {
+    rig.a.post(WrOpcode::kRdmaWrite, from.address, from.region.lkey, kBytes, to.address,
+               to.region.rkey);
+    EXPECT_EQ(rig.a.await_send().status, WcStatus::kSuccess);
+  }
+
+  VerbsRig rig;
+  RigBuffer from;
+  RigBuffer to;
+};
+
+TEST_F(Reconnect, BothResetThenTheInitiatorFirst) {
+  rig.run(
+      [&] {
+        begin();
+        for (int i = 0; i < 3; ++i) {
+          reset(rig.a);
+          reset(rig.b);
+          join(rig, rig.a);
+          rig.settle();  // its request is there before the other end wants it
+          join(rig, rig.b);
+          write();
+        }
+      },
+      kWithoutRetry);
+}
+
+TEST_F(Reconnect, BothResetThenTheInitiatorLast) {
+  rig.run(
+      [&] {
+        begin();
+        for (int i = 0; i < 3; ++i) {
+          reset(rig.b);
+          reset(rig.a);
+          join(rig, rig.b);
+          rig.settle();
+          join(rig, rig.a);
+          write();
+        }
+      },
+      kWithoutRetry);
+}
+
+// The peer learns of it by the reset of the connection, and flushes.
+TEST_F(Reconnect, OneSideBeginsAnewBeforeTheOtherKnows) {
+  rig.run(
+      [&] {
+        begin();
+        const RigBuffer buffer = rig.b.buffer(kBytes);
+        rig.b.post_recv(buffer.address, buffer.region.lkey, kBytes);
+        reset(rig.a);
+        join(rig, rig.a);
+        EXPECT_EQ(rig.b.await_recv().status, WcStatus::kWrFlushError);
+        EXPECT_EQ(rig.b.state(), QpState::kError);
+        reset(rig.b);
+        join(rig, rig.b);
+        write();
+      },
+      kWithoutRetry);
+}
+
+struct SilentReconnect : Reconnect {
+  SilentReconnect() : Reconnect({{"tcp.tear_down", "false"}}) {}
+};
+
+TEST_F(SilentReconnect, ARequestThatComesDuringTheOldConnectionWaits) {
+  rig.run(
+      [&] {
+        begin();
+        reset(rig.a);
+        join(rig, rig.a);
+        rig.settle();
+        EXPECT_EQ(rig.b.state(), QpState::kRts);  // it knows nothing yet
+        reset(rig.b);
+        join(rig, rig.b);
+        write();
+      },
+      kWithoutRetry);
+}
+
+// Work that the peer did not acknowledge is flushed, not timed out: the reset says that nobody is
+// there, which silence does not.
+TEST_F(Reconnect, TheResetFlushesThePeersWork) {
+  rig.run(
+      [&] {
+        begin();
+        rig.b.verbs().destroy_qp(rig.b.core, *rig.b.qp);
+        rig.b.core.sync();
+        rig.a.post(WrOpcode::kRdmaWrite, from.address, from.region.lkey, kBytes, to.address,
+                   to.region.rkey);
+        EXPECT_EQ(rig.a.await_send().status, WcStatus::kWrFlushError);
+        EXPECT_EQ(rig.a.state(), QpState::kError);
+      },
+      kWithoutRetry);
+}
+
+// 8 time-outs of 10 ms, 20 ms ... 1.28 s, as for a host that has lost its power.
+TEST_F(SilentReconnect, SilenceIsFoundByTheTimer) {
+  rig.run(
+      [&] {
+        begin();
+        rig.b.verbs().destroy_qp(rig.b.core, *rig.b.qp);
+        rig.b.core.sync();
+        rig.a.post(WrOpcode::kRdmaWrite, from.address, from.region.lkey, kBytes, to.address,
+                   to.region.rkey);
+        EXPECT_EQ(rig.a.await_send().status, WcStatus::kRetryExceededError);
+      },
+      microseconds(10'000'000));
+}
+
+}  // namespace
+}  // namespace rnic::testbench
