@@ -132,7 +132,7 @@ TEST_F(Reconnect, TheResetFlushesThePeersWork) {
   rig.run(
       [&] {
         begin();
-        rig.b.verbs().destroy_qp(rig.b.core, *rig.b.qp);
+        rig.b.verbs().destroy_qp(rig.b.core, rig.b.qp);
         rig.b.core.sync();
         rig.a.post(WrOpcode::kRdmaWrite, from.address, from.region.lkey, kBytes, to.address,
                    to.region.rkey);
@@ -147,7 +147,7 @@ TEST_F(SilentReconnect, SilenceIsFoundByTheTimer) {
   rig.run(
       [&] {
         begin();
-        rig.b.verbs().destroy_qp(rig.b.core, *rig.b.qp);
+        rig.b.verbs().destroy_qp(rig.b.core, rig.b.qp);
         rig.b.core.sync();
         rig.a.post(WrOpcode::kRdmaWrite, from.address, from.region.lkey, kBytes, to.address,
                    to.region.rkey);

@@ -114,9 +114,10 @@ Consequence not_invalidated(Service service) {
 }
 
 Consequence peer_in_error(Service service) {
-  if (service == Service::kIwarp) return no_such_case();  // the stream ended with the peer's error
   Consequence c;
-  c.requester = WcStatus::kRetryExceededError;
+  // The reset of the connection came first; InfiniBand knows nothing of the peer's error.
+  c.requester =
+      service == Service::kIwarp ? WcStatus::kWrFlushError : WcStatus::kRetryExceededError;
   c.requester_breaks = c.responder_breaks = true;
   return c;
 }
@@ -144,7 +145,10 @@ std::vector<WrOpcode> all_opcodes() {
           WrOpcode::kAtomicFetchAndAdd};
 }
 
-Consequence consequence_of(Cause cause, WrOpcode opcode, Service service) {
+namespace {
+
+/// Up to the end of the connection, which iWARP's peers learn of and InfiniBand's do not.
+Consequence of_request(Cause cause, WrOpcode opcode, Service service) {
   // RDMAP has no SEND with immediate data (RFC 5040; RFC 7306 adds it to WRITEs only).
   if (service == Service::kIwarp && opcode == WrOpcode::kSendWithImm) {
     return refused(Status::kEinval);
@@ -212,6 +216,15 @@ Consequence consequence_of(Cause cause, WrOpcode opcode, Service service) {
       return refused(Status::kEnomem);
   }
   return no_such_case();
+}
+
+}  // namespace
+
+Consequence consequence_of(Cause cause, WrOpcode opcode, Service service) {
+  Consequence c = of_request(cause, opcode, service);
+  // A queue pair in ERR resets its connection (RFC 9293, 3.10.5).
+  if (service == Service::kIwarp && c.requester_breaks) c.responder_breaks = true;
+  return c;
 }
 
 std::vector<StatusRow> status_table() {
