@@ -21,8 +21,9 @@ struct ModelEvents {
   static void reset() { Timeline::instance().reset_fired(); }
 };
 
-/// Delivers items at arbitrary future times, earliest first, ties in posting order. A binary heap
-/// and one source on the timeline: `peq_with_cb_and_phase` would scan linearly.
+/// Delivers items at arbitrary future times, earliest first, ties in posting order. A ring for
+/// items that come in order, as most do, a binary heap for the others, and one source on the
+/// timeline: `peq_with_cb_and_phase` would scan linearly.
 ///
 /// The handler is a member function `void (Item&)` of the owner, called at the item's time.
 template <typename Owner, typename Item>
@@ -38,19 +39,23 @@ class EventQueue : public sc_core::sc_object, private Timeline::Source {
 
   /// `at` must not lie in the past.
   void post(Time at, Item item) {
-    heap_.push_back(Entry{at, sequence_++, std::move(item)});
-    std::push_heap(heap_.begin(), heap_.end(), Later{});
-    if (!firing_) timeline_.schedule(*this, heap_.front().at);
+    if (in_order_.empty() || at >= in_order_.back().at) {
+      in_order_.push_back(Entry{at, sequence_++, std::move(item)});
+    } else {
+      heap_.push_back(Entry{at, sequence_++, std::move(item)});
+      std::push_heap(heap_.begin(), heap_.end(), Later{});
+    }
+    if (!firing_) timeline_.schedule(*this, at);
   }
 
-  bool empty() const { return heap_.empty(); }
-  std::size_t size() const { return heap_.size(); }
+  bool empty() const { return in_order_.empty() && heap_.empty(); }
+  std::size_t size() const { return in_order_.size() + heap_.size(); }
 
  private:
   struct Entry {
-    Time at;
-    std::uint64_t sequence;
-    Item item;
+    Time at{0};
+    std::uint64_t sequence = 0;
+    Item item{};
   };
   struct Later {
     bool operator()(const Entry& a, const Entry& b) const {
@@ -60,19 +65,34 @@ class EventQueue : public sc_core::sc_object, private Timeline::Source {
 
   void fire(Time now) override {
     firing_ = true;
-    while (!heap_.empty() && heap_.front().at <= now) {
-      std::pop_heap(heap_.begin(), heap_.end(), Later{});
-      Item item = std::move(heap_.back().item);
-      heap_.pop_back();
+    while (!empty() && first().at <= now) {
+      Item item = take_first();
       (owner_->*handler_)(item);
     }
     firing_ = false;
-    if (!heap_.empty()) timeline_.schedule(*this, heap_.front().at);
+    if (!empty()) timeline_.schedule(*this, first().at);
+  }
+
+  bool heap_is_next() const {
+    return !heap_.empty() && (in_order_.empty() || Later{}(in_order_.front(), heap_.front()));
+  }
+  const Entry& first() const { return heap_is_next() ? heap_.front() : in_order_.front(); }
+  Item take_first() {
+    if (!heap_is_next()) {
+      Item item = std::move(in_order_.front().item);
+      in_order_.pop_front();
+      return item;
+    }
+    std::pop_heap(heap_.begin(), heap_.end(), Later{});
+    Item item = std::move(heap_.back().item);
+    heap_.pop_back();
+    return item;
   }
 
   Owner* owner_;
   Handler handler_;
   Timeline& timeline_;
+  Ring<Entry> in_order_;
   std::vector<Entry> heap_;
   std::uint64_t sequence_ = 0;
   bool firing_ = false;

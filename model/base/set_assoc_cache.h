@@ -30,6 +30,7 @@ class SetAssocCache {
   SetAssocCache(std::uint32_t entries, std::uint32_t ways, ReplacementPolicy policy, Rng rng)
       : ways_(ways),
         sets_(entries / ways),
+        power_of_two_((sets_ & (sets_ - 1)) == 0),
         policy_(policy),
         rng_(rng),
         lines_(entries),
@@ -44,10 +45,17 @@ class SetAssocCache {
 
   /// As find(), not counted: for a request that already counted its miss.
   Value* touch(std::uint64_t key) {
+    // Streams ask for the same line again and again.
+    if (Line& line = lines_[last_set_ * ways_ + last_way_]; line.valid && line.key == key) {
+      mark_used(last_set_, last_way_);
+      return &line.value;
+    }
     const std::uint64_t set = set_of(key);
     Line* base = &lines_[set * ways_];
     for (std::uint32_t way = 0; way < ways_; ++way) {
       if (base[way].valid && base[way].key == key) {
+        last_set_ = set;
+        last_way_ = way;
         mark_used(set, way);
         return &base[way].value;
       }
@@ -102,7 +110,7 @@ class SetAssocCache {
   std::uint64_t set_of(std::uint64_t key) const {
     if (sets_ == 1) return 0;
     const std::uint64_t mixed = (key ^ (key >> 32)) * 0x9E3779B97F4A7C15ULL;
-    return (mixed >> 32) % sets_;
+    return power_of_two_ ? (mixed >> 32) & (sets_ - 1) : (mixed >> 32) % sets_;
   }
 
   void mark_used(std::uint64_t set, std::uint32_t way) {
@@ -141,10 +149,13 @@ class SetAssocCache {
 
   std::uint32_t ways_;
   std::uint64_t sets_;
+  bool power_of_two_;  ///< sets_ is
   ReplacementPolicy policy_;
   Rng rng_;
   std::vector<Line> lines_;
   std::vector<std::uint32_t> plru_;
+  std::uint64_t last_set_ = 0;  ///< where the last key was found
+  std::uint32_t last_way_ = 0;
   std::uint64_t clock_ = 0;
   std::uint64_t hits_ = 0;
   std::uint64_t misses_ = 0;

@@ -28,73 +28,71 @@ Timeline::Timeline() {
 
 Time Timeline::kernel_now() { return from_sc_time(sc_core::sc_time_stamp()); }
 
-void Timeline::place(Source* source, std::size_t at) {
-  heap_[at] = source;
-  source->place_ = at;
+void Timeline::place(const Slot& slot, std::size_t at) {
+  heap_[at] = slot;
+  slot.source->place_ = at;
 }
 
 void Timeline::sift_up(std::size_t at) {
-  Source* source = heap_[at];
+  const Slot slot = heap_[at];
   while (at > 0) {
     const std::size_t parent = (at - 1) / 2;
-    if (!earlier(*source, *heap_[parent])) break;
+    if (!slot.before(heap_[parent])) break;
     place(heap_[parent], at);
     at = parent;
   }
-  place(source, at);
+  place(slot, at);
 }
 
 void Timeline::sift_down(std::size_t at) {
-  Source* source = heap_[at];
+  const Slot slot = heap_[at];
+  const std::size_t size = heap_.size();
   for (;;) {
     std::size_t child = 2 * at + 1;
-    if (child >= heap_.size()) break;
-    if (child + 1 < heap_.size() && earlier(*heap_[child + 1], *heap_[child])) ++child;
-    if (!earlier(*heap_[child], *source)) break;
+    if (child >= size) break;
+    if (child + 1 < size && heap_[child + 1].before(heap_[child])) ++child;
+    if (!heap_[child].before(slot)) break;
     place(heap_[child], at);
     at = child;
   }
-  place(source, at);
+  place(slot, at);
 }
 
-Timeline::Source* Timeline::pop() {
-  Source* top = heap_.front();
-  top->place_ = kNowhere;
-  Source* last = heap_.back();
+void Timeline::remove(std::size_t at) {
+  heap_[at].source->place_ = kNowhere;
+  const Slot last = heap_.back();
   heap_.pop_back();
-  if (!heap_.empty()) {
-    heap_[0] = last;
-    sift_down(0);
-  }
-  return top;
+  if (at == heap_.size()) return;
+  place(last, at);
+  sift_up(at);
+  sift_down(last.source->place_);
 }
 
 void Timeline::schedule(Source& source, Time at) {
+  if (&source == firing_) {
+    if (at >= source.again_at_) return;
+    source.again_at_ = at;
+    source.again_sequence_ = next_sequence_++;
+    return;
+  }
   if (source.place_ != kNowhere) {
     if (at >= source.at_) return;
-    source.at_ = at;
-    source.sequence_ = next_sequence_++;
-    sift_up(source.place_);
+    heap_[source.place_] = {at, next_sequence_++, &source};
   } else {
-    source.at_ = at;
-    source.sequence_ = next_sequence_++;
-    heap_.push_back(&source);
-    sift_up(heap_.size() - 1);
+    source.place_ = heap_.size();
+    heap_.push_back({at, next_sequence_++, &source});
   }
-  if (!running_) arm(heap_.front()->at_);
+  source.at_ = at;
+  sift_up(source.place_);
+  if (!running_) arm(heap_.front().at);
 }
 
 void Timeline::cancel(Source& source) {
-  if (source.place_ == kNowhere) return;
-  const std::size_t at = source.place_;
-  source.place_ = kNowhere;
-  Source* last = heap_.back();
-  heap_.pop_back();
-  if (at == heap_.size()) return;
-  heap_[at] = last;
-  last->place_ = at;
-  sift_up(at);
-  sift_down(last->place_);
+  if (&source == firing_) {
+    source.again_at_ = kTimeNever;
+  } else if (source.place_ != kNowhere) {
+    remove(source.place_);
+  }
 }
 
 void Timeline::arm(Time at) {
@@ -118,6 +116,25 @@ Time Timeline::limit(Time kernel_present) const {
   return pending > to_sc_time(room) ? horizon_ : kernel_present + from_sc_time(pending);
 }
 
+void Timeline::fire_first() {
+  // Most sources fire again soon: the first stays at the top of the heap, earlier than whatever is
+  // scheduled meanwhile, and moves once, to its next instant.
+  Source* source = heap_.front().source;
+  now_ = std::max(now_, source->at_);
+  ++fired_;
+  firing_ = source;
+  source->again_at_ = kTimeNever;
+  source->fire(now_);
+  firing_ = nullptr;
+  if (source->again_at_ == kTimeNever) {
+    remove(0);
+    return;
+  }
+  source->at_ = source->again_at_;
+  heap_.front() = {source->again_at_, source->again_sequence_, source};
+  sift_down(0);
+}
+
 void Timeline::run() {
   ++kernel_calls_;
   armed_ = kTimeNever;
@@ -126,18 +143,15 @@ void Timeline::run() {
   kernel_touched_ = false;
   now_ = kernel_present;
   Time last = limit(kernel_present);
-  while (!heap_.empty() && heap_.front()->at_ <= last) {
-    Source* source = pop();
-    now_ = std::max(now_, source->at_);
-    ++fired_;
-    source->fire(now_);
+  while (!heap_.empty() && heap_.front().at <= last) {
+    fire_first();
     if (kernel_touched_) {
       kernel_touched_ = false;
       last = limit(kernel_present);
     }
   }
   running_ = false;
-  if (!heap_.empty()) arm(std::max(heap_.front()->at_, kernel_present));
+  if (!heap_.empty()) arm(std::max(heap_.front().at, kernel_present));
 }
 
 }  // namespace rnic

@@ -31,8 +31,9 @@ class Timeline {
    private:
     friend class Timeline;
     Time at_{0};
-    std::uint64_t sequence_ = 0;
     std::size_t place_ = kNowhere;
+    Time again_at_ = kTimeNever;  ///< while it fires: when it is to fire next
+    std::uint64_t again_sequence_ = 0;
   };
 
   static Timeline& instance();
@@ -63,23 +64,32 @@ class Timeline {
 
   Timeline();
   static Time kernel_now();
-  static bool earlier(const Source& a, const Source& b) {
-    return a.at_ != b.at_ ? a.at_ < b.at_ : a.sequence_ < b.sequence_;
-  }
+  /// The heap compares without a look at the source.
+  struct Slot {
+    Time at;
+    std::uint64_t sequence;
+    Source* source;
+
+    bool before(const Slot& other) const {
+      return at != other.at ? at < other.at : sequence < other.sequence;
+    }
+  };
   void run();
   Time limit(Time kernel_present) const;
   void arm(Time at);
-  void place(Source* source, std::size_t at);
+  void place(const Slot& slot, std::size_t at);
   void sift_up(std::size_t at);
   void sift_down(std::size_t at);
-  Source* pop();
+  void fire_first();
+  void remove(std::size_t at);
 
   static bool running_;
   static bool kernel_touched_;
   static Time now_;
 
   sc_core::sc_event event_;
-  std::vector<Source*> heap_;
+  std::vector<Slot> heap_;
+  Source* firing_ = nullptr;  ///< keeps its place at the top until it has fired
   std::uint64_t next_sequence_ = 0;
   Time horizon_{0};
   Time armed_ = kTimeNever;

@@ -6,20 +6,20 @@
 namespace rnic::host {
 namespace {
 
-constexpr std::uint64_t kLine = LastLevelCache::kLineBytes;
-
 /// Lines that a write covers in part: its first, its last, or the only one.
 std::uint32_t partial_lines(std::uint64_t address, std::uint64_t bytes) {
   if (bytes == 0) return 0;
   const std::uint64_t end = address + bytes;
-  const bool head = address % kLine != 0;
-  const bool tail = end % kLine != 0;
-  const bool one_line = address / kLine == (end - 1) / kLine;
+  const bool head = address % LastLevelCache::kLineBytes != 0;
+  const bool tail = end % LastLevelCache::kLineBytes != 0;
+  const bool one_line =
+      address / LastLevelCache::kLineBytes == (end - 1) / LastLevelCache::kLineBytes;
   return one_line ? (head || tail ? 1U : 0U) : (head ? 1U : 0U) + (tail ? 1U : 0U);
 }
 
 std::uint32_t lines_of(std::uint64_t address, std::uint64_t bytes) {
-  return static_cast<std::uint32_t>((address + bytes - 1) / kLine - address / kLine + 1);
+  return static_cast<std::uint32_t>((address + bytes - 1) / LastLevelCache::kLineBytes -
+                                    address / LastLevelCache::kLineBytes + 1);
 }
 
 }  // namespace

@@ -24,9 +24,8 @@ class LaneArbiter {
 class RoundRobinArbiter : public LaneArbiter {
  public:
   std::uint32_t pick(std::uint32_t eligible) override {
-    do {
-      last_ = (last_ + 1) % 32;
-    } while (((eligible >> last_) & 1U) == 0);
+    const std::uint32_t behind = last_ == 31 ? 0 : eligible >> (last_ + 1) << (last_ + 1);
+    last_ = static_cast<std::uint32_t>(__builtin_ctz(behind != 0 ? behind : eligible));
     return last_;
   }
 

@@ -117,8 +117,10 @@ ContextRole RxPipeline::role_of(const RxJob& job) const {
 
 bool RxPipeline::wqe_here(RxJob* job, Time t, bool again) {
   const transport::RxPlan& plan = job->plan;
-  using Action = transport::RxPlan::Action;
-  if (plan.action != Action::kReadResponse && plan.action != Action::kAtomicResponse) return true;
+  if (plan.action != transport::RxPlan::Action::kReadResponse &&
+      plan.action != transport::RxPlan::Action::kAtomicResponse) {
+    return true;
+  }
   const transport::SendEntry* entry = job->qp->entry(plan.entry_number);
   if (entry == nullptr) return true;
   const WqeCache::Place place = WqeCache::of_send(*job->qp, entry->wqe);

@@ -122,7 +122,7 @@ bool SqScheduler::request_due(const QpContext& qp) {
 }
 
 /// Takes queue pairs off the head of `list` as long as their lanes are full.
-void SqScheduler::park_blocked(Ring<QpContext*>& list, bool response, Time now) {
+void SqScheduler::park_all_blocked(Ring<QpContext*>& list, bool response, Time now) {
   while (!list.empty() && slots_free_[transmit_lane(*list.front())] == 0) {
     if (list.front()->granule_open != 0) close_granule(*list.front(), now);
     parked_[transmit_lane(*list.front())].push_back(Parked{list.front(), response});

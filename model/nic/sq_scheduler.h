@@ -57,7 +57,12 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
     bool response = false;
   };
 
-  void park_blocked(Ring<QpContext*>& list, bool response, Time now);
+  void park_blocked(Ring<QpContext*>& list, bool response, Time now) {
+    if (!list.empty() && slots_free_[transmit_lane(*list.front())] == 0) {
+      park_all_blocked(list, response, now);
+    }
+  }
+  void park_all_blocked(Ring<QpContext*>& list, bool response, Time now);
   void give_slot(std::uint32_t lane);
   void take_slot(const QpContext& qp) {
     const std::uint32_t lane = transmit_lane(qp);

@@ -47,6 +47,9 @@ struct TcpHeader {
   static TcpHeader decode(const std::uint8_t* in) { return decode_header<TcpHeader>(in); }
 
   std::uint32_t header_bytes() const { return 4U * header_words; }
+
+  /// The largest value of `window`, before any scaling.
+  static constexpr std::uint32_t kMaxWindow = 0xFFFF;
 };
 
 /// TCP options that the model's engine speaks (RFC 9293, 7323, 2018).

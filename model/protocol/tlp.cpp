@@ -11,7 +11,16 @@ namespace {
 
 constexpr std::uint32_t kFlitGeneration = 6;
 
-std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) { return (a + b - 1) / b; }
+/// Sizes of packets are powers of two but for some hosts' completions.
+std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) {
+  if ((b & (b - 1)) == 0) return (a + b - 1) >> __builtin_ctzll(b);
+  return (a + b - 1) / b;
+}
+
+/// `a % b`; boundaries are powers of two.
+std::uint64_t past(std::uint64_t a, std::uint64_t b) {
+  return (b & (b - 1)) == 0 ? a & (b - 1) : a % b;
+}
 
 /// Packets of at most `limit` bytes, none across a 4 KiB boundary.
 std::uint64_t packets(std::uint64_t address, std::uint64_t bytes, std::uint64_t limit) {
@@ -30,7 +39,7 @@ std::uint64_t completion_limit(const TlpRules& rules) {
 /// Completions of one read request.
 std::uint64_t completions(const TlpRules& rules, std::uint64_t address, std::uint64_t bytes) {
   const std::uint64_t limit = completion_limit(rules);
-  const std::uint64_t past_boundary = address % rules.rcb;
+  const std::uint64_t past_boundary = past(address, rules.rcb);
   if (past_boundary == 0) return std::max<std::uint64_t>(1, ceil_div(bytes, limit));
   const std::uint64_t to_boundary = rules.rcb - past_boundary;
   if (bytes <= to_boundary) return 1;
@@ -73,7 +82,7 @@ std::uint32_t first_write(const TlpRules& rules, std::uint64_t address, std::uin
 }
 
 std::uint32_t first_completion(const TlpRules& rules, std::uint64_t address, std::uint64_t bytes) {
-  const std::uint64_t past_boundary = address % rules.rcb;
+  const std::uint64_t past_boundary = past(address, rules.rcb);
   const std::uint64_t limit =
       past_boundary != 0 ? rules.rcb - past_boundary : completion_limit(rules);
   return static_cast<std::uint32_t>(std::min(bytes, limit));
@@ -87,7 +96,15 @@ std::uint32_t first_read_request(const TlpRules& rules, std::uint64_t address,
 
 TlpCount completion_tlps(const TlpRules& rules, std::uint64_t address, std::uint64_t bytes) {
   std::uint64_t count = bytes == 0 ? 1 : 0;
-  for (std::uint64_t done = 0; done < bytes;) {
+  std::uint64_t done = 0;
+  while (done < bytes) {
+    if (past(address + done, rules.mrrs) == 0 && bytes - done >= rules.mrrs) {
+      // From here on requests are aligned and alike, up to the last.
+      const std::uint64_t alike = (bytes - done) / rules.mrrs;
+      count += alike * completions(rules, address + done, rules.mrrs);
+      done += alike * rules.mrrs;
+      continue;
+    }
     const std::uint32_t request = first_read_request(rules, address + done, bytes - done);
     count += completions(rules, address + done, request);
     done += request;

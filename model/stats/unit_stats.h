@@ -39,7 +39,7 @@ class UnitStats {
   void set_occupancy(Time now, std::uint64_t occupancy) {
     if (now > occupancy_since_) {
       occupancy_integral_ +=
-          static_cast<double>(occupancy_) * static_cast<double>((now - occupancy_since_).count());
+          occupancy_ * static_cast<std::uint64_t>((now - occupancy_since_).count());
       occupancy_since_ = now;
     }
     occupancy_ = occupancy;
@@ -63,7 +63,8 @@ class UnitStats {
     if (now <= window_start) return 0;
     const double tail =
         static_cast<double>(occupancy_) * static_cast<double>((now - occupancy_since_).count());
-    return (occupancy_integral_ + tail) / static_cast<double>((now - window_start).count());
+    return (static_cast<double>(occupancy_integral_) + tail) /
+           static_cast<double>((now - window_start).count());
   }
 
  private:
@@ -73,7 +74,7 @@ class UnitStats {
   std::uint64_t occupancy_ = 0;
   std::uint64_t occupancy_max_ = 0;
   Time occupancy_since_{0};
-  double occupancy_integral_ = 0;
+  std::uint64_t occupancy_integral_ = 0;  ///< entries x ps
 };
 
 }  // namespace rnic::stats

@@ -13,7 +13,6 @@ using protocol::TcpOptions;
 
 namespace {
 
-constexpr std::uint32_t kMaxWindowField = 0xFFFF;
 /// SYN and the MPA frame that every end sends before its first FPDU.
 constexpr std::uint32_t kSetupBytes = 1 + MpaConnect::kBytes;
 /// Connection requests that wait for their queue pair, as a listener's backlog.
@@ -106,7 +105,7 @@ void IwarpTransport::build_setup(const QueuePair& qp, const TxPlan& plan,
   tcp.header_words = static_cast<std::uint8_t>(tcp_bytes / 4);
   // The scale does not apply to segments with SYN (RFC 7323, 2.2).
   const std::uint32_t window = tcp.syn ? plan.stream_window : plan.stream_window >> window_scale_;
-  tcp.window = static_cast<std::uint16_t>(std::min(window, kMaxWindowField));
+  tcp.window = static_cast<std::uint16_t>(std::min(window, TcpHeader::kMaxWindow));
   tcp.encode(tcp_at);
   std::uint32_t stream_bytes = 0;
   if (is_frame(plan.setup)) {

@@ -17,8 +17,6 @@ using protocol::TcpOptions;
 
 namespace {
 
-constexpr std::uint32_t kMaxWindowField = 0xFFFF;
-
 /// RDMAP header behind an untagged DDP header.
 void write_rdmap(RdmapOpcode opcode, const TxPlan& plan, std::uint8_t* p) {
   switch (opcode) {
@@ -116,8 +114,8 @@ void IwarpTransport::build(const QueuePair& qp, const TxPlan& plan, protocol::Fr
   tcp.ack = true;
   tcp.psh = has_fpdu && plan.last;
   tcp.fin = plan.closes_stream;
-  tcp.window =
-      static_cast<std::uint16_t>(std::min(plan.stream_window >> window_scale_, kMaxWindowField));
+  tcp.window = static_cast<std::uint16_t>(
+      std::min(plan.stream_window >> window_scale_, TcpHeader::kMaxWindow));
   tcp.encode(tcp_at);
   encapsulation_.write_outer(qp.av, tcp_bytes + stream_bytes, frame.header);
   frame.header_bytes = static_cast<std::uint16_t>(p - frame.header);

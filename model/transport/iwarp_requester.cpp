@@ -3,6 +3,7 @@
 
 #include "transport/iwarp_segment.h"
 #include "transport/iwarp_transport.h"
+#include "transport/terminate_codes.h"
 
 namespace rnic::transport {
 
@@ -12,12 +13,6 @@ using protocol::TerminateLayer;
 using protocol::WcStatus;
 
 namespace {
-
-/// Error types of the RDMAP and DDP layers that a terminate message tells apart.
-constexpr std::uint8_t kRdmapProtection = 1;
-constexpr std::uint8_t kDdpTagged = 1;
-constexpr std::uint8_t kDdpUntagged = 2;
-constexpr std::uint8_t kDdpMessageTooLong = 5;
 
 RdmapOpcode send_opcode(const SendWqe& wqe) {
   if (wqe.opcode == protocol::WqeOpcode::kSendInval) {
@@ -162,8 +157,7 @@ void IwarpTransport::handle_read_response(QueuePair& qp, const Segment& in, Time
   IwarpConnection& c = connection(qp);
   SendEntry* entry = c.reads.empty() ? nullptr : qp.entry(c.reads.front());
   if (entry == nullptr || !entry->wqe.is_read()) {
-    constexpr std::uint8_t kUnexpectedOpcode = 6;
-    terminate_stream(qp, TerminateLayer::kRdmap, 2, kUnexpectedOpcode);
+    terminate_stream(qp, TerminateLayer::kRdmap, kRdmapOperation, kUnexpectedOpcode);
     return;
   }
   const SendWqe& wqe = entry->wqe;
@@ -273,7 +267,7 @@ void IwarpTransport::handle_terminate(QueuePair& qp, const Segment& in, Time now
     status = WcStatus::kRemoteAccessError;
     ++counters_.req_remote_access_errors;
   } else if (terminate.layer == TerminateLayer::kDdp && terminate.error_type == kDdpUntagged &&
-             terminate.error_code == kDdpMessageTooLong) {
+             terminate.error_code == kTooLong) {
     status = WcStatus::kRemoteInvalidRequestError;
     ++counters_.req_remote_invalid_request;
   }

@@ -6,6 +6,7 @@
 #include "protocol/opcode.h"
 #include "transport/iwarp_segment.h"
 #include "transport/iwarp_transport.h"
+#include "transport/terminate_codes.h"
 
 namespace rnic::transport {
 
@@ -13,23 +14,6 @@ using protocol::RdmapOpcode;
 using protocol::TerminateLayer;
 
 namespace {
-
-/// Error types and codes of terminate messages (RFC 5040, 4.8; RFC 5041, 8.2).
-constexpr std::uint8_t kRdmapCatastrophic = 0;
-constexpr std::uint8_t kRdmapProtection = 1;
-constexpr std::uint8_t kRdmapOperation = 2;
-constexpr std::uint8_t kDdpUntagged = 2;
-
-constexpr std::uint8_t kAccessRights = 0x02;      // RDMAP protection
-constexpr std::uint8_t kCannotInvalidate = 0x09;  // RDMAP protection
-constexpr std::uint8_t kUnexpectedOpcode = 0x06;  // RDMAP operation
-constexpr std::uint8_t kUnspecified = 0xFF;
-
-constexpr std::uint8_t kBadQueue = 0x01;  // DDP untagged
-constexpr std::uint8_t kNoBuffer = 0x02;
-constexpr std::uint8_t kBadMsn = 0x03;
-constexpr std::uint8_t kBadOffset = 0x04;
-constexpr std::uint8_t kTooLong = 0x05;
 
 bool is_send(RdmapOpcode opcode) {
   return opcode == RdmapOpcode::kSend || opcode == RdmapOpcode::kSendInvalidate ||

@@ -33,6 +33,9 @@ struct SendEntry {
   bool sacked = false;  ///< READ, atomic: its request waits at the responder for its turn
   protocol::WcStatus status = protocol::WcStatus::kSuccess;
   stats::MessageTrace* trace = nullptr;
+
+  /// READs and atomics: the peer's answer completes them, not an acknowledgement.
+  bool answered_by_response() const { return wqe.is_read() || wqe.is_atomic(); }
 };
 
 /// Why the responder half refuses a request (IBTA vol 1, 9.7.5.2.8: NAK codes; RNR).

@@ -24,10 +24,6 @@ std::uint32_t packets_of(std::uint32_t length, std::uint32_t mtu) {
   return std::max<std::uint32_t>(1, (length + mtu - 1) / mtu);
 }
 
-bool answered_by_response(const SendEntry& entry) {
-  return entry.wqe.is_read() || entry.wqe.is_atomic();
-}
-
 /// Nothing more is to be sent or received for it.
 bool done(const SendEntry& entry) {
   return entry.placing || (entry.finished && entry.status == WcStatus::kSuccess);
@@ -81,12 +77,12 @@ bool RcTransport::may_issue(const QueuePair& qp, const SendEntry& entry) const {
   if (entry.wqe.fence) {
     const auto ahead = static_cast<std::size_t>(qp.tx_number - qp.sq_base);
     for (std::size_t i = 0; i < ahead; ++i) {
-      if (answered_by_response(qp.sq[i]) && !qp.sq[i].finished) return false;
+      if (qp.sq[i].answered_by_response() && !qp.sq[i].finished) return false;
     }
   }
-  if (answered_by_response(entry) && qp.outstanding_reads >= qp.max_rd_atomic) return false;
+  if (entry.answered_by_response() && qp.outstanding_reads >= qp.max_rd_atomic) return false;
   const std::uint32_t packets = packets_of(entry.wqe.length, qp.mtu);
-  if (answered_by_response(entry) && !window_open(qp, qp.next_psn, packets)) return false;
+  if (entry.answered_by_response() && !window_open(qp, qp.next_psn, packets)) return false;
   return psn_distance(qp.next_psn, qp.una_psn) + static_cast<std::int32_t>(packets) < kMaxPsnWindow;
 }
 
@@ -95,10 +91,10 @@ void RcTransport::issue(QueuePair& qp, SendEntry& entry) {
   entry.psn_count = entry.wqe.is_atomic() ? 1 : packets_of(entry.wqe.length, qp.mtu);
   entry.responded = 0;
   entry.sacked = false;
-  entry.holds_slot = answered_by_response(entry);
+  entry.holds_slot = entry.answered_by_response();
   entry.issued = true;
   qp.next_psn = psn_add(qp.next_psn, entry.psn_count);
-  if (answered_by_response(entry)) ++qp.outstanding_reads;
+  if (entry.answered_by_response()) ++qp.outstanding_reads;
 }
 
 PlanStatus RcTransport::plan_request(QueuePair& qp, Time now, TxPlan& plan) {
@@ -120,7 +116,7 @@ PlanStatus RcTransport::plan_request(QueuePair& qp, Time now, TxPlan& plan) {
     if (qp.state == protocol::QpState::kSqd || !may_issue(qp, *entry)) return PlanStatus::kBlocked;
     issue(qp, *entry);
   }
-  const bool answered = answered_by_response(*entry);
+  const bool answered = entry->answered_by_response();
   if (!answered && !window_open(qp, psn_add(entry->first_psn, qp.tx_offset / qp.mtu), 1)) {
     return PlanStatus::kBlocked;
   }
@@ -224,7 +220,7 @@ bool RcTransport::acknowledge_up_to(QueuePair& qp, std::uint32_t psn, Time now) 
   for (std::size_t i = 0; i < qp.sq.size(); ++i) {
     SendEntry& entry = qp.sq[i];
     if (!entry.issued || psn_distance(entry.first_psn, psn) > 0) break;
-    if (!answered_by_response(entry)) {
+    if (!entry.answered_by_response()) {
       const std::uint32_t last_psn = psn_add(entry.first_psn, entry.psn_count - 1);
       if (psn_distance(last_psn, psn) > 0) break;
       entry.finished = true;
@@ -322,7 +318,7 @@ bool RcTransport::outstanding(const QueuePair& qp, std::uint32_t psn) {
 SendEntry* RcTransport::oldest_unanswered(QueuePair& qp, std::uint64_t& number) {
   for (std::size_t i = 0; i < qp.sq.size() && qp.sq[i].issued; ++i) {
     SendEntry& entry = qp.sq[i];
-    if (!answered_by_response(entry) || entry.responded == entry.psn_count) continue;
+    if (!entry.answered_by_response() || entry.responded == entry.psn_count) continue;
     number = qp.sq_base + i;
     return &entry;
   }
@@ -385,7 +381,7 @@ void RcTransport::rewind(QueuePair& qp, std::uint32_t psn) {
     const std::int32_t packet = psn_distance(psn, entry.first_psn);
     if (packet < 0 || packet >= static_cast<std::int32_t>(entry.psn_count)) continue;
     qp.tx_number = qp.sq_base + i;
-    qp.tx_offset = answered_by_response(entry) ? 0 : static_cast<std::uint32_t>(packet) * qp.mtu;
+    qp.tx_offset = entry.answered_by_response() ? 0 : static_cast<std::uint32_t>(packet) * qp.mtu;
     return;
   }
 }

@@ -6,6 +6,7 @@
 #include "transport/rc_incoming.h"
 #include "transport/rc_transport.h"
 #include "transport/selective_repeat.h"
+#include "transport/work_check.h"
 
 namespace rnic::transport {
 
@@ -14,9 +15,6 @@ using protocol::psn_add;
 using protocol::psn_distance;
 
 namespace {
-
-/// Longest message of the reliable services (IBTA vol 1, 9.7.6): 2^31 bytes.
-constexpr std::uint32_t kMaxMessageBytes = 1U << 31;
 
 bool is_read_or_atomic(OpcodeKind kind) {
   return kind == OpcodeKind::kReadRequest || kind == OpcodeKind::kAtomic;

@@ -25,10 +25,6 @@ struct RcTransport::Gap {
 
 namespace {
 
-bool answered_by_response(const SendEntry& entry) {
-  return entry.wqe.is_read() || entry.wqe.is_atomic();
-}
-
 std::uint32_t later(std::uint32_t a, std::uint32_t b) { return psn_before(a, b) ? b : a; }
 
 std::uint32_t end_of(const SendEntry& entry) { return psn_add(entry.first_psn, entry.psn_count); }
@@ -53,7 +49,7 @@ SendEntry* RcTransport::entry_of(QueuePair& qp, std::uint32_t psn, std::uint64_t
 /// `psn` of `entry` has not arrived; whether what is known since says that it was lost.
 bool RcTransport::lost(const QueuePair& qp, const SendEntry& entry, std::uint32_t psn) {
   const SelectiveRepeat& sr = SelectiveRepeat::of(qp);
-  if (!answered_by_response(entry)) return psn_before(psn, sr.sacked_end);
+  if (!entry.answered_by_response()) return psn_before(psn, sr.sacked_end);
   if (request_executed(sr, entry)) return psn_before(psn, sr.answered_end);
   return !entry.sacked && psn_before(entry.first_psn, sr.sacked_end);
 }
@@ -65,7 +61,7 @@ void RcTransport::settle(QueuePair& qp, Time now) {
   std::uint32_t una = qp.una_psn;
   for (std::size_t i = 0; i < qp.sq.size() && qp.sq[i].issued; ++i) {
     SendEntry& entry = qp.sq[i];
-    if (answered_by_response(entry)) {
+    if (entry.answered_by_response()) {
       una = psn_add(entry.first_psn, entry.responded);
       if (entry.responded < entry.psn_count) break;
       if (entry.holds_slot) --qp.outstanding_reads;
@@ -140,7 +136,7 @@ bool RcTransport::gap_at(QueuePair& qp, std::uint32_t psn, std::uint32_t end, bo
     SendEntry& entry = *gap.entry;
     gap.psn = psn;
     gap.packets = 1;
-    if (!answered_by_response(entry)) {
+    if (!entry.answered_by_response()) {
       if (psn_before(psn, sr.executed)) continue;
       if (certain || lost(qp, entry, psn)) return true;
       continue;
@@ -192,7 +188,7 @@ bool RcTransport::plan_resend(QueuePair& qp, TxPlan& plan) {
   const std::uint32_t skip = static_cast<std::uint32_t>(psn_distance(gap.psn, entry.first_psn));
   plan = TxPlan{};
   plan.entry_number = gap.number;
-  if (answered_by_response(entry)) {
+  if (entry.answered_by_response()) {
     plan_read(qp, entry, skip, gap.packets, plan);
   } else {
     plan_segment(qp, entry, skip * qp.mtu, plan);
@@ -242,8 +238,8 @@ void RcTransport::selective_ack(QueuePair& qp, const Incoming& in, Time now) {
   if (outstanding(qp, in.sack_psn)) {
     std::uint64_t number = 0;
     SendEntry* entry = entry_of(qp, in.sack_psn, number);
-    if (entry != nullptr && answered_by_response(*entry)) entry->sacked = true;
-    if (entry != nullptr && !answered_by_response(*entry)) {
+    if (entry != nullptr && entry->answered_by_response()) entry->sacked = true;
+    if (entry != nullptr && !entry->answered_by_response()) {
       sr.arrived.set(in.sack_psn, qp.una_psn);
     }
     sr.sacked_end = later(sr.sacked_end, psn_add(in.sack_psn, 1));
@@ -268,7 +264,7 @@ void RcTransport::selective_read_response(QueuePair& qp, const Incoming& in, Tim
   if (!outstanding(qp, psn) || sr.arrived.test(psn)) return;
   std::uint64_t number = 0;
   SendEntry* entry = entry_of(qp, psn, number);
-  if (entry == nullptr || !answered_by_response(*entry)) return;
+  if (entry == nullptr || !entry->answered_by_response()) return;
   const auto packet = static_cast<std::uint32_t>(psn_distance(psn, entry->first_psn));
   if (packet < entry->responded) return;
   const bool atomic = in.info.kind == protocol::OpcodeKind::kAtomicAck;
@@ -303,7 +299,7 @@ bool RcTransport::selective_timeout(QueuePair& qp, Time now) {
   std::uint64_t number = 0;
   const SendEntry* oldest = entry_of(qp, qp.una_psn, number);
   // It may have been held and then refused, by an RNR NAK that was lost.
-  if (oldest != nullptr && !answered_by_response(*oldest)) sr.arrived.clear(qp.una_psn);
+  if (oldest != nullptr && !oldest->answered_by_response()) sr.arrived.clear(qp.una_psn);
   sr.again_to = qp.max_sent_psn;  // whatever is not known to have arrived
   sr.resend_from = qp.max_sent_psn;
   restart_timer(qp, now);

@@ -9,12 +9,6 @@ using protocol::QpType;
 using protocol::WcStatus;
 using protocol::WqeOpcode;
 
-namespace {
-
-constexpr std::uint32_t kMaxMessageBytes = 1U << 31;  // IBTA vol 1, 9.7.6
-
-}  // namespace
-
 bool service_has(QpType type, WqeOpcode opcode) {
   switch (opcode) {
     case WqeOpcode::kNop:

@@ -5,6 +5,9 @@
 
 namespace rnic::transport {
 
+/// Longest message of the connected services, bytes (IBTA vol 1, 9.7.6).
+inline constexpr std::uint32_t kMaxMessageBytes = 1U << 31;
+
 /// What the device finds in a work request before it sends anything of it: kSuccess, or the status
 /// that it completes with. Operations that the queue pair's service does not have:
 /// kLocalQpOperationError. Longer than a message may be, or an atomic of other than 8 bytes:
