@@ -107,6 +107,16 @@ void Timeline::notify(sc_core::sc_event& event) {
   event.notify(to_sc_time(ahead));
 }
 
+std::vector<Time> Timeline::pending() const {
+  std::vector<Time> instants;
+  instants.reserve(heap_.size());
+  for (const Slot& slot : heap_) {
+    if (slot.source != firing_) instants.push_back(slot.at - now());
+  }
+  std::sort(instants.begin(), instants.end());
+  return instants;
+}
+
 Time Timeline::limit(Time kernel_present) const {
   if (horizon_ <= kernel_present) return kernel_present;
   // The kernel answers "never" with a time beyond what Time holds.

@@ -53,6 +53,9 @@ class Timeline {
   /// The model may run ahead of the kernel up to `horizon`: the end of the sc_start() under way.
   void set_horizon(Time horizon) { horizon_ = horizon; }
 
+  /// Instants at which sources are to fire, from now, earliest first.
+  std::vector<Time> pending() const;
+
   /// Sources fired so far.
   std::uint64_t fired() const { return fired_; }
   void reset_fired() { fired_ = 0; }

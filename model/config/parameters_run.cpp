@@ -28,6 +28,11 @@ void add_sim(ParameterTable& table) {
                            {{"bytes", PayloadMode::kBytes}, {"none", PayloadMode::kNone}})
       .assumed(kFreeChoice)
       .means("whether payload bytes are really copied; timing is the same either way");
+  table
+      .choice<SimDetail>("sim.detail", RNIC_CHOICE(sim.detail), "full",
+                         {{"full", SimDetail::kFull}, {"auto", SimDetail::kAuto}})
+      .assumed(kFreeChoice)
+      .means("auto: a stream that repeats itself exactly is accounted for, not simulated again");
 }
 
 void add_output(ParameterTable& table) {

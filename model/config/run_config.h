@@ -10,6 +10,7 @@
 namespace rnic::config {
 
 enum class PayloadMode { kBytes, kNone };
+enum class SimDetail { kFull, kAuto };
 enum class ProgressMode { kAuto, kOn, kOff };
 
 struct SimConfig {
@@ -17,6 +18,7 @@ struct SimConfig {
   std::uint64_t warmup;  ///< messages a flow completes before measuring starts
   Time max_time;
   PayloadMode payload;
+  SimDetail detail;
 };
 
 struct OutputConfig {

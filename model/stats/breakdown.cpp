@@ -16,6 +16,13 @@ void Breakdown::merge(const Breakdown& other) {
   messages_ += other.messages_;
 }
 
+void Breakdown::repeat(const Breakdown& before, const Breakdown& after, std::uint64_t times) {
+  for (std::size_t i = 0; i < kStageCount; ++i) {
+    by_stage_[i].repeat(before.by_stage_[i], after.by_stage_[i], times);
+  }
+  messages_ += times * (after.messages_ - before.messages_);
+}
+
 void Breakdown::reset() {
   for (Histogram& histogram : by_stage_) histogram.reset();
   messages_ = 0;

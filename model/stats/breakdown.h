@@ -19,6 +19,8 @@ class Breakdown {
   /// Counts a finished message.
   void add(const MessageTrace& trace);
   void merge(const Breakdown& other);
+  /// As Histogram::repeat.
+  void repeat(const Breakdown& before, const Breakdown& after, std::uint64_t times);
   /// Forgets everything; keeps the memory.
   void reset();
 

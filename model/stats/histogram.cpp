@@ -19,6 +19,21 @@ void Histogram::merge(const Histogram& other) {
   max_ = std::max(max_, other.max_);
 }
 
+void Histogram::repeat(const Histogram& before, const Histogram& after, std::uint64_t times) {
+  for (std::size_t octave = 0; octave < kOctaves; ++octave) {
+    const std::vector<std::uint64_t>& then = before.octaves_[octave];
+    const std::vector<std::uint64_t>& now = after.octaves_[octave];
+    if (now.empty()) continue;
+    std::vector<std::uint64_t>& ours = octaves_[octave];
+    if (ours.empty()) ours.resize(kSubBuckets);
+    for (std::size_t index = 0; index < kSubBuckets; ++index) {
+      ours[index] += times * (now[index] - (then.empty() ? 0 : then[index]));
+    }
+  }
+  count_ += times * (after.count_ - before.count_);
+  sum_ps_ += times * (after.sum_ps_ - before.sum_ps_);
+}
+
 void Histogram::reset() {
   for (std::vector<std::uint64_t>& octave : octaves_) {
     std::fill(octave.begin(), octave.end(), std::uint64_t{0});

@@ -38,6 +38,8 @@ class Histogram {
   }
 
   void merge(const Histogram& other);
+  /// Adds `times` what this histogram, or one like it, gained between `before` and `after`.
+  void repeat(const Histogram& before, const Histogram& after, std::uint64_t times);
 
   /// Forgets everything; keeps the memory.
   void reset();

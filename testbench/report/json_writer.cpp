@@ -159,11 +159,14 @@ Json hosts_json(const std::vector<HostResult>& hosts) {
 }
 
 Json sim_json(const SimulationResult& sim) {
-  return {
-      {"simulated_ns", to_ns(sim.simulated)}, {"kernel_events", sim.kernel_events},
-      {"model_events", sim.model_events},     {"data_packets", sim.data_packets},
-      {"wall_s", rounded(sim.wall_s)},        {"packets_per_s", std::round(sim.packets_per_s())},
-      {"peak_rss_bytes", sim.peak_rss_bytes}};
+  return {{"simulated_ns", to_ns(sim.simulated)},
+          {"kernel_events", sim.kernel_events},
+          {"model_events", sim.model_events},
+          {"data_packets", sim.data_packets},
+          {"replayed_messages", sim.replayed_messages},
+          {"wall_s", rounded(sim.wall_s)},
+          {"packets_per_s", std::round(sim.packets_per_s())},
+          {"peak_rss_bytes", sim.peak_rss_bytes}};
 }
 
 std::string ns_text(Time time) {

@@ -58,15 +58,26 @@ UnitResult unit_result(const stats::UnitStats& unit, Time window_start, Time now
   result.name = unit.name();
   const auto window = static_cast<double>((now - window_start).count());
   if (window > 0) {
-    result.utilization = std::min(1.0, static_cast<double>(unit.busy().count()) / window);
+    result.utilization = static_cast<double>(unit.busy().count()) / window;
     for (std::size_t i = 0; i < result.stalled.size(); ++i) {
       const Time stalled = unit.stalled(static_cast<stats::StallCause>(i));
-      result.stalled[i] = std::min(1.0, static_cast<double>(stalled.count()) / window);
+      result.stalled[i] = static_cast<double>(stalled.count()) / window;
     }
   }
   result.occupancy_mean = unit.occupancy_mean(window_start, now);
   result.occupancy_max = unit.occupancy_max();
   return result;
+}
+
+void limit_shares(Result& result) {
+  for (UnitResult& unit : result.units) {
+    unit.utilization = std::min(1.0, unit.utilization);
+    for (double& share : unit.stalled) share = std::min(1.0, share);
+  }
+  for (HostResult& host : result.hosts) {
+    host.cpu_busy = std::min(1.0, host.cpu_busy);
+    host.cpu_polling = std::min(host.cpu_busy, host.cpu_polling);
+  }
 }
 
 double gbps(std::uint64_t bytes, Time window) {

@@ -51,7 +51,8 @@ struct FlowResult {
   stats::Histogram latency;
 };
 
-/// One unit over the measured window. Shares are of the window, 0..1.
+/// One unit over the measured window. Shares are of the window; work reserved ahead may make them a
+/// little more than 1 until limit_shares().
 struct UnitResult {
   std::string name;
   double utilization = 0;
@@ -138,6 +139,7 @@ struct SimulationResult {
   std::uint64_t model_events = 0;   ///< fired on the model's timeline
   std::uint64_t kernel_events = 0;  ///< delta cycles of the SystemC kernel
   std::uint64_t data_packets = 0;
+  std::uint64_t replayed_messages = 0;  ///< accounted for, not simulated (sim.detail=auto)
   double wall_s = 0;
   std::uint64_t peak_rss_bytes = 0;
 
@@ -170,6 +172,9 @@ struct Result {
   RegistrationResult registration;
   SimulationResult sim;
 };
+
+/// Makes the shares of units and cores at most 1.
+void limit_shares(Result& result);
 
 /// Busy share of a line of `rate_gbps` that carried `wire_bytes` in `window`, 0..1; 0 when the
 /// rate or the window is unknown.

@@ -292,6 +292,10 @@ std::string simulation(const Result& result) {
         readable(static_cast<double>(sim.kernel_events) / static_cast<double>(sim.data_packets)) +
         " kernel events a packet";
   }
+  if (sim.replayed_messages > 0) {
+    text += "; the stream repeats itself, and " + counted(sim.replayed_messages, "message") +
+            " of it were accounted for instead of simulated again (sim.detail)";
+  }
   if (sim.peak_rss_bytes > 0) text += ", " + size(sim.peak_rss_bytes) + " of memory at most";
   return section("Simulation", wrapped(text + ".", 2, kWidth));
 }

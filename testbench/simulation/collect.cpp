@@ -8,6 +8,7 @@
 #include "base/sc_time.h"
 #include "config/resolved_json.h"
 #include "report/bottleneck.h"
+#include "simulation/steady_state.h"
 
 namespace rnic::testbench {
 namespace {
@@ -300,8 +301,8 @@ HostResult busiest_core(System& system, Node& node, Time start, Time now) {
     if (&of != &node.host || now <= start) return;
     ++host.cores;
     const auto window = static_cast<double>((now - start).count());
-    const double busy = std::min(1.0, static_cast<double>(core.busy().count()) / window);
-    const double polling = std::min(busy, static_cast<double>(core.polling().count()) / window);
+    const double busy = static_cast<double>(core.busy().count()) / window;
+    const double polling = static_cast<double>(core.polling().count()) / window;
     if (busy - polling <= useful) return;
     useful = busy - polling;
     host.cpu_busy = busy;
@@ -330,14 +331,9 @@ void collect_dma_node(DmaNode& node, Time start, Time now, Result& result) {
 
 }  // namespace
 
-Result collect(System& system, const config::LoadedConfig& loaded) {
-  Result result;
-  result.version = RNICSIM_VERSION;
-  result.config = config::resolved_json(loaded);
-  result.scenario = scenario_of(system.config(), result.config);
+void collect_figures(System& system, Result& result) {
   const Time now = sim_now();
   const Time start = system.window_start();
-  collect_flows(system, result);
   for (std::size_t i = 0; i < system.nodes.size(); ++i) {
     Node& node = *system.nodes[i];
     collect_units(node, start, now, result);
@@ -362,6 +358,18 @@ Result collect(System& system, const config::LoadedConfig& loaded) {
   result.sim.simulated = now;
   result.sim.model_events = ModelEvents::count();
   result.sim.kernel_events = sc_core::sc_delta_count();
+}
+
+Result collect(System& system, const config::LoadedConfig& loaded, SteadyState* replayed) {
+  Result result;
+  result.version = RNICSIM_VERSION;
+  result.config = config::resolved_json(loaded);
+  result.scenario = scenario_of(system.config(), result.config);
+  if (replayed != nullptr) replayed->extend_measurements();
+  collect_flows(system, result);
+  collect_figures(system, result);
+  if (replayed != nullptr) replayed->extend(result);
+  limit_shares(result);
   result.bottleneck = find_bottleneck(result);
   return result;
 }

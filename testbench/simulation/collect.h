@@ -7,8 +7,14 @@
 
 namespace rnic::testbench {
 
+class SteadyState;
+
+/// What the units have counted since the measured window began: everything of a Result that does
+/// not come from the programs.
+void collect_figures(System& system, Result& result);
+
 /// What the system counted since its measured window began, as a Result (host-dependent figures
-/// of `sim` left at zero).
-Result collect(System& system, const config::LoadedConfig& loaded);
+/// of `sim` left at zero). `replayed`: what else happened, or null.
+Result collect(System& system, const config::LoadedConfig& loaded, SteadyState* replayed);
 
 }  // namespace rnic::testbench

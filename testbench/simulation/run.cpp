@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <iostream>
+#include <optional>
 
 #include "base/error.h"
 #include "base/sc_time.h"
@@ -15,6 +16,7 @@
 #include "report/output_file.h"
 #include "report/text_report.h"
 #include "simulation/collect.h"
+#include "simulation/steady_state.h"
 #include "simulation/stuck.h"
 #include "simulation/system.h"
 
@@ -77,6 +79,11 @@ Result simulate(const config::LoadedConfig& loaded) {
   Timeline::instance();  // before any module: its process belongs to none of them
   System system(loaded.config);
   Captures captures(system);
+  std::optional<SteadyState> steady;
+  if (loaded.config.sim.detail == config::SimDetail::kAuto &&
+      SteadyState::possible(loaded.config)) {
+    system.measurement.observer = &steady.emplace(system);
+  }
   try {
     run_to_completion(system);
   } catch (const sc_core::sc_report& report) {
@@ -93,7 +100,7 @@ Result simulate(const config::LoadedConfig& loaded) {
     throw SimulationError(std::to_string(system.measurement.corrupt_bytes) +
                           " payload bytes arrived different from what was sent");
   }
-  Result result = collect(system, loaded);
+  Result result = collect(system, loaded, steady ? &*steady : nullptr);
   result.sim.wall_s = seconds_since(start);
   result.sim.peak_rss_bytes = peak_rss_bytes();
   return result;

@@ -18,7 +18,7 @@ using protocol::QpType;
 namespace {
 
 constexpr std::uint64_t kCacheLine = 64;
-constexpr std::uint32_t kQkey = 0x1111'1111;         // as perftest's
+constexpr std::uint32_t kQkey = 0x1111'1111;  // as perftest's
 
 protocol::QpType type_of(const config::Config& config) {
   switch (config.transport.type) {

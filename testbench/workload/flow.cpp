@@ -243,7 +243,7 @@ void Flow::server_program() {
     measurement_.flow_done();
     receive_rest(senders_[1]);
   } else if (two_sided()) {
-    receive_stream(server_, senders_[0].total);
+    receive_stream(server_, senders_[0]);
   }
 }
 

@@ -23,6 +23,12 @@ class Flow : public sc_core::sc_module {
 
   /// Of each direction that sends: the client's, and the server's when bidirectional.
   const std::vector<FlowMeasurement>& measured() const { return measured_; }
+  std::vector<FlowMeasurement>& measured() { return measured_; }
+  /// All directions are past their warm-up (bandwidth programs).
+  bool measuring() const;
+  FlowProgress progress() const;
+  /// Takes `messages` off what each queue pair is still to post, in the order of progress().
+  void shorten(const std::vector<std::uint64_t>& messages);
   /// Compares what arrived with what was sent; bytes that differ.
   std::uint64_t verify();
 
@@ -101,7 +107,7 @@ class Flow : public sc_core::sc_module {
   void complete(Sender& sender, std::uint32_t qp, Time now);
   /// When both sides send: serves the other direction's messages after its own are done.
   void receive_rest(Sender& sender);
-  void receive_stream(Endpoint& self, std::uint64_t total);
+  void receive_stream(Endpoint& self, const Sender& sender);
   void post_receives(Endpoint& self, std::uint32_t qp, std::uint32_t count);
   void repost_receive(Endpoint& self, std::uint32_t qp);
 

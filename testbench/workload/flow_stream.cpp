@@ -161,7 +161,38 @@ void Flow::complete(Sender& sender, std::uint32_t qp, Time now) {
     measurement_.breakdown.add(*trace);
     sender.result->latency.add(trace->total());
   }
+  if (measurement_.observer != nullptr) {
+    measurement_.observer->message_completed(qp, trace->total(), now);
+  }
   traces_.give(trace);
+}
+
+bool Flow::measuring() const {
+  return std::all_of(senders_.begin(), senders_.end(), [this](const Sender& sender) {
+    return sender.meter.started() && sender.completed > config_.sim.warmup;
+  });
+}
+
+FlowProgress Flow::progress() const {
+  FlowProgress all;
+  for (const Sender& sender : senders_) {
+    for (const Sender::PerQp& qp : sender.qps) all.qps.push_back({qp.posted, qp.done, qp.quota});
+    all.completed.push_back(sender.completed);
+    all.delivered.push_back(sender.meter.delivered());
+  }
+  return all;
+}
+
+void Flow::shorten(const std::vector<std::uint64_t>& messages) {
+  auto less = messages.begin();
+  for (Sender& sender : senders_) {
+    for (Sender::PerQp& qp : sender.qps) {
+      qp.quota -= *less;
+      sender.total -= *less;
+      measurement_.messages_total -= *less;
+      ++less;
+    }
+  }
 }
 
 void Flow::receive_rest(Sender& sender) {
@@ -174,10 +205,10 @@ void Flow::receive_rest(Sender& sender) {
   }
 }
 
-void Flow::receive_stream(Endpoint& self, std::uint64_t total) {
+void Flow::receive_stream(Endpoint& self, const Sender& sender) {
   constexpr std::uint32_t kPollBatch = 16;
   std::array<Wc, kPollBatch> wcs;
-  for (std::uint64_t received = 0; received < total;) {
+  for (std::uint64_t received = 0; received < sender.total;) {
     self.waiting.wait(*self.recv_cq);
     const std::uint32_t count =
         self.host.verbs.poll_cq(self.core, *self.recv_cq, kPollBatch, wcs.data());

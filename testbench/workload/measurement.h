@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <vector>
 
 #include "base/pool.h"
 #include "base/ring.h"
@@ -47,6 +48,25 @@ struct FlowMeasurement {
   Time window() const { return window_end - window_start; }
 };
 
+/// How far a flow is, queue pair by queue pair of each direction that sends.
+struct FlowProgress {
+  struct Qp {
+    std::uint64_t posted = 0;
+    std::uint64_t done = 0;
+    std::uint64_t quota = 0;  ///< messages in all
+  };
+  std::vector<Qp> qps;
+  std::vector<std::uint64_t> completed;  ///< messages of each direction
+  std::vector<std::uint64_t> delivered;  ///< payload bytes of each direction
+};
+
+/// Watches the messages of all flows.
+class CompletionObserver {
+ public:
+  virtual ~CompletionObserver() = default;
+  virtual void message_completed(std::uint32_t qp, Time latency, Time now) = 0;
+};
+
 /// Everything the workload measures, shared by all flows.
 struct Measurement {
   stats::Breakdown breakdown;
@@ -60,6 +80,7 @@ struct Measurement {
   std::exception_ptr failure;     ///< what ended a program early
   std::function<void()> on_warm;  ///< all flows are past their warm-up
   std::function<void()> on_done;  ///< all flows have finished
+  CompletionObserver* observer = nullptr;
 
   void count_completion(protocol::WcStatus status) {
     ++completions[static_cast<std::size_t>(status)];

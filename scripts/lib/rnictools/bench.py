@@ -31,15 +31,21 @@ _LARGE = {"transport.protocol": "rocev2", "transport.mtu": "4096", "workload.qps
 _SMALL = {"transport.protocol": "rocev2", "transport.mtu": "4096", "workload.qps": "16",
           "workload.msg_size": "64", "workload.depth": "128", "workload.signal_every": "16",
           "workload.iterations": "160000", "sim.warmup": "2048"}
+_PAIRS = {"transport.protocol": "rocev2", "transport.mtu": "4096", "workload.traffic": "pair",
+          "workload.qps": "8", "workload.msg_size": "65536", "workload.depth": "4",
+          "workload.signal_every": "1", "workload.iterations": "2048", "sim.warmup": "32"}
 _IDLE = {"workload.idle_qps": "100000"}
 
 #: Scenario name: settings. Names and contents stay as they are, or old baselines lose their sense.
 SCENARIOS: dict[str, dict[str, str]] = {
     "rocev2_write_1MiB": {**_LARGE},
     "rocev2_write_1MiB_no_payload": {**_LARGE, "sim.payload": "none"},
+    "rocev2_write_1MiB_auto": {**_LARGE, "sim.detail": "auto"},
     "rocev2_write_64B_16qps": {**_SMALL},
     "ib_write_1MiB": {**_LARGE, "transport.protocol": "ib"},
     "iwarp_write_1MiB": {**_LARGE, "transport.protocol": "iwarp", "transport.mtu": "9000"},
+    "hosts_2_qps_8": {**_PAIRS, "fabric.hosts": "2"},
+    "hosts_64_qps_8": {**_PAIRS, "fabric.hosts": "64", "workload.iterations": "64"},
     "idle_100k_qps": {**_LARGE, **_IDLE, "workload.msg_size": "4096",
                       "workload.iterations": "2000"},
     "startup": {**_LARGE, "workload.msg_size": "64", "workload.depth": "1",

@@ -28,6 +28,20 @@ TEST(UnitResult, EmptyWindowIsZero) {
   EXPECT_EQ(result.occupancy_mean, 0.0);
 }
 
+TEST(UnitResult, SharesAreLimitedAtTheEnd) {
+  // 30 ns of work reserved at the end of a window of 20 ns: 150 %, reported as 100 %.
+  Result result;
+  stats::UnitStats unit("unit");
+  unit.add_busy(nanoseconds(30));
+  result.units.push_back(unit_result(unit, kTimeZero, nanoseconds(20)));
+  result.hosts.push_back({1, 1.2, 1.1, 0, 0, 0});
+  EXPECT_DOUBLE_EQ(result.units[0].utilization, 1.5);
+  limit_shares(result);
+  EXPECT_DOUBLE_EQ(result.units[0].utilization, 1.0);
+  EXPECT_DOUBLE_EQ(result.hosts[0].cpu_busy, 1.0);
+  EXPECT_DOUBLE_EQ(result.hosts[0].cpu_polling, 1.0);
+}
+
 TEST(Rates, FromBytesAndWindow) {
   // 1250 B are 10,000 bits, in 100 ns: 100 Gb/s.
   EXPECT_DOUBLE_EQ(gbps(1250, nanoseconds(100)), 100.0);
