@@ -24,6 +24,7 @@ struct Config {
   TcpConfig tcp;
   MemoryConfig memory;
   IommuConfig iommu;
+  PeerConfig peer;
   DmaDeviceConfig dma_device;
   CpuConfig cpu;
   PcieConfig pcie;

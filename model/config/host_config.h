@@ -49,7 +49,27 @@ struct IommuConfig {
   std::uint32_t walkers;     ///< walks at a time; 0: any number
   std::uint32_t walk_cache;  ///< upper-level entries cached; 0: all
   Time walk_level_latency;   ///< added to a walk whose upper level is not cached
+  Time invalidate_latency;   ///< driver: drop what the IOTLB holds of an unmapped range
+  Time ats_latency;          ///< a translation request of the device, besides a walk
   bool serial_tables;        ///< walks start in order, one at a time in a page-table page
+};
+
+/// Memory of another PCIe device (a GPU) that the NIC reaches peer to peer.
+struct PeerConfig {
+  enum class Path : std::uint8_t {
+    kSwitch,  ///< under the same PCIe switch as the NIC
+    kRoot     ///< under another root port: the root complex forwards
+  };
+  Path path;
+  bool reads;  ///< false: the way there forwards writes only, reads end in a completer abort
+  BitRate write_bandwidth;       ///< what the peer takes
+  BitRate read_bandwidth;        ///< what it delivers
+  Time write_latency;            ///< from the fabric into its memory
+  Time read_latency;             ///< request to first data
+  BitRate root_write_bandwidth;  ///< what a root complex forwards between its ports
+  BitRate root_read_bandwidth;
+  Time root_latency;   ///< added by it, one way
+  std::uint64_t size;  ///< bytes that its BAR shows
 };
 
 /// How a plain DMA device (dma_* workloads) moves data inside itself, besides nic.dma.*: after a
@@ -73,6 +93,11 @@ struct CpuConfig {
   Time inline_cost_per_64b;
   Time doorbell_cost;  ///< doorbell record, barrier and 8 B MMIO store, as seen by the core
   Time blueflame_cost_per_64b;
+  Time fence_cost;           ///< each store fence around a doorbell, besides its cost
+  Time wc_line_interval;     ///< between write-combined lines that leave a host; 0: no limit
+  std::uint32_t wc_buffers;  ///< lines that wait to leave before a core has to
+  bool doorbell_readback;    ///< a register is read after each doorbell
+  Time lock_transfer;        ///< a shared register's lock moves on, for each core at it
   std::uint32_t doorbell_registers;  ///< shared by all QPs of a host; 0: each has its own
   Time poll_cost;                    ///< one poll of a CQ or of a memory location
   Time cqe_cost;                     ///< digest one CQE

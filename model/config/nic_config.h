@@ -81,8 +81,14 @@ struct NicConfig {
   StageConfig atomic;  ///< issue of atomic operations
   StageConfig completion;
   LongMessage long_message;
-  std::uint32_t atomic_buckets;  ///< locks that atomic operations hash to
-  std::uint32_t tx_slots;        ///< packets between scheduler and wire
+  std::uint32_t ports;                  ///< of an adapter: each a device of its own, in one slot
+  std::uint32_t functions;              ///< of a port: each with a PCIe link of its own
+  std::uint32_t second_function_lanes;  ///< 0: as the first one's
+  bool pcie_atomics;                    ///< atomics go to the root complex as AtomicOps
+  Time loopback_latency;                ///< a frame of the port to itself, inside the NIC
+  BitRate loopback_rate;                ///< of payload and headers
+  std::uint32_t atomic_buckets;         ///< locks that atomic operations hash to
+  std::uint32_t tx_slots;               ///< packets between scheduler and wire
   std::uint64_t fetch_granule;   ///< bytes of a message fetched before any is sent; 0: a packet
   BitRate qp_rate;               ///< payload that one send queue's engine moves at most
   BitRate read_engine_rate;      ///< READ data that one QP's responder sends at most

@@ -187,9 +187,65 @@ void add_iommu(ParameterTable& table) {
       .range(0, kMillisecond)
       .assumed("one more read that hits in the last-level cache, from within the socket")
       .means("added to a walk whose upper level is not cached");
+  table.time("iommu.invalidate_latency", RNIC_FIELD(iommu.invalidate_latency), "1us")
+      .range(0, kMillisecond)
+      .assumed("a command in the invalidation queue and the wait for it (strict mode)")
+      .means(
+          "deregistration: the IOTLB forgets the pages; with pcie.ats the device's answer comes "
+          "on top");
+  table.time("iommu.ats_latency", RNIC_FIELD(iommu.ats_latency), "100ns")
+      .range(0, kMillisecond)
+      .assumed("translation agent of the root complex, without memory")
+      .means("a translation request of the device (ATS), besides IOTLB and walk");
   table.flag("iommu.serial_tables", RNIC_FIELD(iommu.serial_tables), "false")
       .assumed("walkers work independently of each other; Sandy Bridge's seem not to")
       .means("walks start in order, one at a time within a page-table page (512 mappings)");
+}
+
+void add_peer(ParameterTable& table) {
+  const std::string reports =
+      "public perftest reports: 23 GB/s into host memory, 11 into a GPU behind the root complex";
+  table
+      .choice<PeerConfig::Path>(
+          "peer.path", RNIC_CHOICE(peer.path), "switch",
+          {{"switch", PeerConfig::Path::kSwitch}, {"root", PeerConfig::Path::kRoot}})
+      .assumed("GPU servers pair NICs and GPUs under PCIe switches")
+      .means("way to another device's memory: a PCIe switch above both, or the root complex");
+  table.flag("peer.reads", RNIC_FIELD(peer.reads), "true")
+      .assumed("server platforms forward both; client chipsets only writes")
+      .means("whether reads reach the peer; else they end in a completer abort");
+  table.rate("peer.write_bandwidth", RNIC_FIELD(peer.write_bandwidth), "192Gbps")
+      .range(1, 10000)
+      .measured(reports)
+      .means("writes that the peer takes");
+  table.rate("peer.read_bandwidth", RNIC_FIELD(peer.read_bandwidth), "176Gbps")
+      .range(1, 10000)
+      .assumed("a little less than it takes: BAR reads are not what GPUs are made for")
+      .means("reads that the peer answers");
+  table.time("peer.write_latency", RNIC_FIELD(peer.write_latency), "100ns")
+      .range(0, kMillisecond)
+      .assumed("as host memory, a little further")
+      .means("a posted write, last byte at the peer to visible in its memory");
+  table.time("peer.read_latency", RNIC_FIELD(peer.read_latency), "500ns")
+      .range(0, kMillisecond)
+      .assumed("a GPU's memory behind its BAR")
+      .means("a read, request at the peer to first data out");
+  table.rate("peer.root_write_bandwidth", RNIC_FIELD(peer.root_write_bandwidth), "92Gbps")
+      .range(1, 10000)
+      .measured(reports)
+      .means("writes that the root complex forwards between two of its ports");
+  table.rate("peer.root_read_bandwidth", RNIC_FIELD(peer.root_read_bandwidth), "60Gbps")
+      .range(1, 10000)
+      .assumed("reads fare worse than writes in every report")
+      .means("reads that it forwards");
+  table.time("peer.root_latency", RNIC_FIELD(peer.root_latency), "250ns")
+      .range(0, kMillisecond)
+      .assumed("into the root complex and out of another port")
+      .means("added by the root complex, one way");
+  table.bytes("peer.size", RNIC_FIELD(peer.size), "256MiB")
+      .range(65536, 17179869184.0)
+      .datasheet("GPUs without a resizable BAR show 256 MiB")
+      .means("memory of the peer that its BAR shows");
 }
 
 void add_dma_device(ParameterTable& table) {
@@ -245,12 +301,34 @@ void add_cpu(ParameterTable& table) {
           "Kalia et al., Design guidelines for high performance RDMA systems, ATC 2016: at most "
           "175 M write-combined cache lines per second")
       .means("each 64 B of a WQE written by MMIO (BlueFlame), besides cpu.doorbell_cost");
+  table.time("cpu.fence_cost", RNIC_FIELD(cpu.fence_cost), "0ns")
+      .range(0, kMillisecond)
+      .assumed("part of cpu.doorbell_cost")
+      .means("each store fence of its own: one before a doorbell, and one behind a BlueFlame push");
+  table.time("cpu.wc_line_interval", RNIC_FIELD(cpu.wc_line_interval), "0ns")
+      .range(0, kMillisecond)
+      .assumed("cpu.blueflame_cost_per_64b bounds a core; 5.7 ns: 175 M lines a second for a host")
+      .means("write-combined cache lines of a host leave at this interval; 0: no limit");
+  table.count("cpu.wc_buffers", RNIC_FIELD(cpu.wc_buffers), "10")
+      .range(1, 1024)
+      .in("lines")
+      .datasheet("10 to 12 fill buffers of an Intel core serve write combining")
+      .means("lines that wait to leave before the storing core has to");
+  table.flag("cpu.doorbell_readback", RNIC_FIELD(cpu.doorbell_readback), "false")
+      .assumed("drivers of RDMA devices let posted writes go")
+      .means("a register is read after each doorbell: an uncached load that waits for PCIe");
   table.count("cpu.doorbell_registers", RNIC_FIELD(cpu.doorbell_registers), "unlimited")
       .range(1, 65536)
       .or_word("unlimited", 0)
       .assumed(
           "mlx5 gives a context about a dozen and then shares them; tuned libraries avoid that")
       .means("doorbell registers that the QPs of a host share, one core at a time on each");
+  table.time("cpu.lock_transfer", RNIC_FIELD(cpu.lock_transfer), "60ns")
+      .range(0, kMillisecond)
+      .assumed("a cache line from core to core within a socket; each core that spins takes it once")
+      .means(
+          "the lock of a shared doorbell register changes hands: for each core that holds it or "
+          "waits for it");
   table.time("cpu.poll_cost", RNIC_FIELD(cpu.poll_cost), "25ns")
       .range(0.001, kMillisecond)
       .assumed("one pass of ibv_poll_cq or of a polling loop that finds nothing")
@@ -305,6 +383,7 @@ void add_host_parameters(ParameterTable& table) {
   add_numa(table);
   add_registration(table);
   add_iommu(table);
+  add_peer(table);
   add_dma_device(table);
   add_cpu(table);
 }

@@ -141,6 +141,38 @@ void add_atomics(ParameterTable& table) {
       .in("cycles")
       .measured("rlibv2 (wxdwfc) on 100 Gb/s adapters: 48 M/s over many addresses at most")
       .means("atomic unit: from one start to the next");
+  table.count("nic.ports", RNIC_FIELD(nic.ports), "1")
+      .range(1, 2)
+      .in("ports")
+      .assumed("dual-port adapters are experiments on their slot")
+      .means(
+          "ports of an adapter, each a device that shares the slot; those of host h belong to "
+          "host h + fabric.hosts, which does as host h");
+  table.count("nic.functions", RNIC_FIELD(nic.functions), "1")
+      .range(1, 2)
+      .in("functions")
+      .assumed("an adapter has one PCIe link")
+      .means(
+          "devices that share a port, each behind a PCIe link of its own; the second ones belong "
+          "to host h + fabric.hosts, which does as host h");
+  table.count("nic.second_function_lanes", RNIC_FIELD(nic.second_function_lanes), "pcie.lanes")
+      .one_of({1, 2, 4, 8, 16})
+      .or_word("pcie.lanes", 0)
+      .assumed("both links alike")
+      .means("PCIe lanes of the second function");
+  table.flag("nic.pcie_atomics", RNIC_FIELD(nic.pcie_atomics), "false")
+      .assumed("adapters report IBV_ATOMIC_HCA unless PCIe AtomicOps are enabled all the way")
+      .means(
+          "atomics are AtomicOps that the root complex carries out, atomic with the CPU's own "
+          "(IBV_ATOMIC_GLOB); else a read and a write of the device");
+  table.time("nic.loopback_latency", RNIC_FIELD(nic.loopback_latency), "100ns")
+      .range(0, 1e6)
+      .assumed("from transmit to receive pipeline, without PHYs and cable")
+      .means("a frame of a port to itself");
+  table.rate("nic.loopback_rate", RNIC_FIELD(nic.loopback_rate), "400Gbps")
+      .range(1, 10000)
+      .assumed("an internal path that outruns PCIe")
+      .means("frames of a port to itself: headers and payload, without preamble and gap");
   table.count("nic.atomic_buckets", RNIC_FIELD(nic.atomic_buckets), "512")
       .range(1, 1 << 20)
       .in("locks")

@@ -110,6 +110,31 @@ void add_transactions(ParameterTable& table) {
       .means("TLPs carry IDO: they may pass those of other requesters");
 }
 
+void add_ats(ParameterTable& table) {
+  table.flag("pcie.ats", RNIC_FIELD(pcie.atc.enabled), "false")
+      .assumed("off in drivers unless an IOMMU translates and the platform trusts the device")
+      .means(
+          "the device asks the IOMMU for translations (ATS) and keeps them; needs iommu.enabled");
+  table.count("pcie.atc.entries", RNIC_FIELD(pcie.atc.entries), "1024")
+      .range(1, 1 << 20)
+      .in("pages")
+      .assumed("some KiB of SRAM")
+      .means("translations that the device caches, one for each page of iommu.page_size");
+  table.count("pcie.atc.ways", RNIC_FIELD(pcie.atc.ways), "8")
+      .range(1, 1024)
+      .in("ways")
+      .assumed("as the device's other caches")
+      .means("associativity of that cache");
+  table.time("pcie.atc.latency", RNIC_FIELD(pcie.atc.latency), "5ns")
+      .range(0, kMillisecond)
+      .assumed("a few cycles")
+      .means("a look-up in it");
+  table.time("pcie.register_read_time", RNIC_FIELD(pcie.register_read_time), "50ns")
+      .range(0, kMillisecond)
+      .assumed("a slow bus of configuration registers inside the device")
+      .means("device: a read of one of its registers, request in to data out");
+}
+
 /// One flow-control limit; 0 reads `infinite`.
 void add_credit(ParameterTable& table, const std::string& key, Field field, double most,
                 const std::string& source, const std::string& meaning) {
@@ -180,7 +205,8 @@ void add_faults(ParameterTable& table) {
       .means("a read whose completion has not come fails after this time");
   table
       .word("pcie.fault.purpose", RNIC_FIELD(pcie.fault.purpose), "any",
-            {"any", "wqe", "rq_wqe", "doorbell_record", "qpc", "mpt", "mtt", "payload", "command"})
+            {"any", "wqe", "rq_wqe", "doorbell_record", "qpc", "mpt", "mtt", "payload", "command",
+             "atomic", "cqc", "translation"})
       .assumed("free choice of the user")
       .means("which read requests pcie.fault.* mean and count");
   table.list("pcie.fault.lost", RNIC_FIELD(pcie.fault.lost_list), "none")
@@ -206,6 +232,7 @@ void add_faults(ParameterTable& table) {
 void add_pcie_parameters(ParameterTable& table) {
   add_link(table);
   add_transactions(table);
+  add_ats(table);
   add_credits(table);
   add_faults(table);
 }

@@ -109,11 +109,12 @@ void add_queues(ParameterTable& table) {
                         {"incast", Traffic::kIncast},
                         {"all_to_all", Traffic::kAllToAll},
                         {"permutation", Traffic::kPermutation},
-                        {"ring", Traffic::kRing}})
+                        {"ring", Traffic::kRing},
+                        {"loopback", Traffic::kLoopback}})
       .assumed(kFreeChoice)
       .means(
           "flows between hosts: 0 to 1, 2 to 3 ...; all to host 0; each to each; by lot; each to "
-          "the next");
+          "the next; each to itself, inside its NIC");
   table.count("workload.threads", RNIC_FIELD(workload.threads), "1")
       .range(1, 256)
       .in("threads")
@@ -200,6 +201,16 @@ void add_buffers(ParameterTable& table) {
       .range(0, 17179869184.0)
       .assumed(kFreeChoice)
       .means("bytes of one region; 0: as many as the messages in flight need");
+  const auto memory = [&table](const char* key, auto set, const char* whose) {
+    table
+        .choice<BufferMemory>(key, set, "host",
+                              {{"host", BufferMemory::kHost}, {"peer", BufferMemory::kPeer}})
+        .assumed(kFreeChoice)
+        .means(std::string("where the ") + whose +
+               " buffers lie: host memory, or a PCIe device's beside the NIC (peer.*)");
+  };
+  memory("workload.local_memory", RNIC_CHOICE(workload.local_memory), "clients'");
+  memory("workload.remote_memory", RNIC_CHOICE(workload.remote_memory), "servers'");
   table
       .choice<Access>("workload.access", RNIC_CHOICE(workload.access), "sequential",
                       {{"sequential", Access::kSequential},

@@ -34,6 +34,14 @@ struct PcieFaultConfig {
   double poison_rate = 0;                    ///< likewise
 };
 
+/// The device's own cache of translations (ATS).
+struct AtcConfig {
+  bool enabled;
+  std::uint32_t entries;
+  std::uint32_t ways;
+  Time latency;  ///< a look-up
+};
+
 struct PcieConfig {
   PcieDetail detail = PcieDetail::kFast;
   std::uint32_t gen;
@@ -59,6 +67,8 @@ struct PcieConfig {
   double bit_error_rate = 0;   ///< of a direction, after FEC in generation 6
   Time completion_timeout{0};  ///< after a read request leaves
   PcieFaultConfig fault;
+  AtcConfig atc{};
+  Time register_read_time{0};  ///< device: a read of one of its registers
   PcieCredits root_credits;    ///< advertised by the root complex, for what the device sends
   PcieCredits device_credits;  ///< advertised by the device
   Time update_fc_latency{0};   ///< from a freed buffer to its UpdateFC on the wire

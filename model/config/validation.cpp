@@ -186,6 +186,34 @@ void check_memory(const MemoryConfig& memory) {
   at_most("memory.ddio_ways", memory.ddio_ways, "memory.llc_ways", memory.llc_ways);
 }
 
+void check_ats(const Config& config) {
+  const AtcConfig& atc = config.pcie.atc;
+  if (!atc.enabled) return;
+  if (!config.iommu.enabled || config.iommu.passthrough) {
+    throw ConfigError(
+        "pcie.ats=true has nobody to ask (remedy: iommu.enabled=true without "
+        "iommu.passthrough)");
+  }
+  if (atc.entries % atc.ways != 0) {
+    throw ConfigError(equals("pcie.atc.ways", atc.ways) + " does not divide " +
+                      equals("pcie.atc.entries", atc.entries));
+  }
+}
+
+void check_devices(const Config& config) {
+  if (config.nic.ports > 1 && config.nic.functions > 1) {
+    throw ConfigError("nic.ports=2 and nic.functions=2 do not go together (valid: one of them)");
+  }
+  if (config.nic.functions > 1 && config.fabric.topology != "back_to_back") {
+    throw ConfigError("nic.functions=2 needs fabric.topology=back_to_back");
+  }
+  if (config.nic.ports * config.nic.functions > 1 && config.workload.program != Program::kNone) {
+    throw ConfigError(
+        "workload.program uses one device a host (remedy: nic.ports=1, "
+        "nic.functions=1)");
+  }
+}
+
 void check_nic(const Config& config) {
   check_cache("nic.qpc_cache", config.nic.qpc_cache);
   check_cache("nic.mpt_cache", config.nic.mpt_cache);
@@ -345,6 +373,8 @@ void validate(const Config& config) {
   check_service(config);
   check_network(config);
   check_memory(config.memory);
+  check_ats(config);
+  check_devices(config);
   check_nic(config);
   check_workload(config);
   check_output(config);

@@ -37,7 +37,9 @@ constexpr bool takes_recv(Op op) {
 }
 
 enum class Pattern { kLatency, kBandwidth };
-enum class Traffic { kPair, kIncast, kAllToAll, kPermutation, kRing };
+enum class Traffic { kPair, kIncast, kAllToAll, kPermutation, kRing, kLoopback };
+/// Where a buffer lies.
+enum class BufferMemory { kHost, kPeer };
 /// How a thread learns of completions.
 enum class Completion { kPoll, kEvent };
 enum class HostCache { kCold, kWarm };
@@ -64,7 +66,9 @@ struct WorkloadConfig {
   Time recv_cost;            ///< of the CPU, before it posts the RECV of a message again
   bool bidirectional;
   std::uint32_t mrs;
-  std::uint64_t mr_size;  ///< 0: as large as the workload needs
+  std::uint64_t mr_size;       ///< 0: as large as the workload needs
+  BufferMemory local_memory;   ///< of the clients' buffers
+  BufferMemory remote_memory;  ///< of the servers'
   Access access;
   HostCache host_cache;  ///< whether the CPU has just touched that window
   std::uint64_t window;  ///< bytes that DMA operations touch

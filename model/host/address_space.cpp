@@ -47,11 +47,23 @@ std::uint64_t AddressSpace::map(std::uint64_t bytes, std::uint64_t page_size) {
     throw ConfigError("a mapping of " + std::to_string(bytes) + " bytes does not fit");
   }
   const std::uint64_t pages = (bytes + page_size - 1) / page_size;
-  Mapping mapping{start, pages * page_size, page_size, {}};
+  Mapping mapping{start, pages * page_size, page_size, false, {}};
   mapping.tables.resize((pages + kPagesPerTable - 1) / kPagesPerTable);
   // A guard page, so that running over a buffer's end faults instead of hitting the next one.
   next_va_ = start + mapping.bytes + kPage4KiB;
   mappings_.emplace(start, std::move(mapping));
+  return start;
+}
+
+std::uint64_t AddressSpace::map_device(std::uint64_t pa, std::uint64_t bytes) {
+  constexpr std::uint64_t kAlignment = 1U << 16;  // so that a device's large pages stay large
+  next_va_ = (next_va_ + kAlignment - 1) / kAlignment * kAlignment;
+  const std::uint64_t start = map(bytes, kPage4KiB);
+  Mapping& mapping = mappings_.find(start)->second;
+  mapping.device = true;
+  for (std::uint64_t index = 0; index < mapping.bytes / kPage4KiB; ++index) {
+    mapping.page(index).frame = pa + index * kPage4KiB;
+  }
   return start;
 }
 
@@ -67,7 +79,7 @@ Status AddressSpace::unmap(std::uint64_t va) {
   }
   for (std::uint64_t index = 0; index < mapping.bytes / mapping.page_size; ++index) {
     const Page* page = mapping.find_page(index);
-    if (page == nullptr) continue;
+    if (page == nullptr || mapping.device) continue;
     if (page->frame != kNotResident) memory_.free_frame(page->frame, mapping.page_size);
     if (page->swapped) swap_.erase(mapping.start + index * mapping.page_size);
   }
@@ -198,7 +210,7 @@ Status AddressSpace::unpin(std::uint64_t va, std::uint64_t bytes) {
 Status AddressSpace::migrate(std::uint64_t va) {
   Page* page = find_page(va);
   if (page == nullptr || page->frame == kNotResident) return Status::kEfault;
-  if (page->pins > 0) return Status::kEbusy;
+  if (page->pins > 0 || find_mapping(va, 1)->device) return Status::kEbusy;
   const std::uint64_t size = page_size_at(va);
   const auto frame = memory_.allocate_frame(size);
   if (!frame) return Status::kEnomem;
@@ -223,7 +235,7 @@ Status AddressSpace::swap_out(std::uint64_t va) {
   const std::uint64_t index = mapping->page_index(va);
   const Page* page = mapping->find_page(index);
   if (page == nullptr || page->frame == kNotResident) return Status::kEfault;
-  if (page->pins > 0) return Status::kEbusy;
+  if (page->pins > 0 || mapping->device) return Status::kEbusy;
   swap_out_page(*mapping, index);
   return Status::kOk;
 }
@@ -231,6 +243,7 @@ Status AddressSpace::swap_out(std::uint64_t va) {
 std::size_t AddressSpace::reclaim(std::size_t pages) {
   std::vector<std::pair<Mapping*, std::uint64_t>> candidates;
   for (auto& [start, mapping] : mappings_) {
+    if (mapping.device) continue;
     for (std::uint64_t index = 0; index < mapping.bytes / mapping.page_size; ++index) {
       const Page* page = mapping.find_page(index);
       if (page == nullptr || page->frame == kNotResident || page->pins > 0) continue;

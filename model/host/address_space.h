@@ -43,6 +43,10 @@ class AddressSpace {
   std::uint64_t map(std::uint64_t bytes, std::uint64_t page_size);
   std::uint64_t map(std::uint64_t bytes) { return map(bytes, page_size_); }
 
+  /// Maps `bytes` of a device's memory that starts at bus address `pa`, a multiple of 4 KiB: pages
+  /// that are always there, do not move and are not given back.
+  std::uint64_t map_device(std::uint64_t pa, std::uint64_t bytes);
+
   /// Ends the mapping that starts at `va`. EBUSY while a page of it is pinned (Linux would keep the
   /// frames until the unpin; here the owner of the pin has to go first).
   Status unmap(std::uint64_t va);
@@ -93,6 +97,7 @@ class AddressSpace {
     std::uint64_t start;
     std::uint64_t bytes;
     std::uint64_t page_size;
+    bool device = false;                             // the frames are a device's
     std::vector<std::unique_ptr<PageTable>> tables;  // exist once a page of theirs is touched
 
     std::uint64_t page_index(std::uint64_t va) const { return (va - start) / page_size; }

@@ -106,11 +106,14 @@ class StoreBuffer : public sc_core::sc_module {
   /// At most 1 KiB (a BlueFlame push).
   void store(Time at, std::uint64_t offset, const std::uint8_t* data, std::uint32_t bytes,
              tlm_ext::Purpose purpose);
+  /// Reads a register behind all stores of before `at`.
+  void load(Time at, std::uint64_t offset, MmioReader& reader);
 
  private:
   struct Store {
     std::uint64_t offset = 0;
     std::uint32_t bytes = 0;
+    MmioReader* reader = nullptr;  ///< it is a load, and for whom
     tlm_ext::Purpose purpose = tlm_ext::Purpose::kDoorbell;
     std::array<std::uint8_t, 1024> data{};
   };

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "base/error.h"
 #include "config/config.h"
 
 namespace rnic::host {
@@ -31,6 +32,24 @@ Host::Host(const sc_core::sc_module_name& name, const config::Config& config)
   root_complex.set_interrupt_sink(&verbs);
   MemorySystem& caches = root_complex.memory_system();
   if (caches.tracks_cache()) memory.set_observer(&caches);
+  const config::WorkloadConfig& workload = config.workload;
+  if (workload.local_memory == config::BufferMemory::kPeer ||
+      workload.remote_memory == config::BufferMemory::kPeer) {
+    const auto base = memory.allocate_contiguous(config.peer.size);
+    if (!base) throw ConfigError("peer.size does not fit into the bus addresses of a host");
+    peer = std::make_unique<PeerMemory>(this->name(), config.peer, *base, config.peer.size);
+    root_complex.set_peer(peer.get());
+  }
+}
+
+std::uint64_t Host::map_peer(std::uint64_t bytes) {
+  const auto address = peer->allocate(bytes);
+  if (!address) {
+    throw ConfigError(
+        "the buffers exceed peer.size (remedy: a larger peer.size, or fewer "
+        "workload.qps, workload.mrs or a smaller workload.mr_size)");
+  }
+  return space.map_device(*address, bytes);
 }
 
 }  // namespace rnic::host

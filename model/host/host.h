@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <systemc>
 
 #include "host/address_space.h"
 #include "host/context_memory.h"
 #include "host/memory_port.h"
+#include "host/peer_memory.h"
 #include "host/physical_memory.h"
 #include "host/root_complex.h"
 #include "host/verbs.h"
@@ -23,6 +25,10 @@ class Host : public sc_core::sc_module {
  public:
   Host(const sc_core::sc_module_name& name, const config::Config& config);
 
+  /// Memory of the PCIe device beside the NIC, mapped into the process; `bytes` of it. ConfigError:
+  /// its BAR is full.
+  std::uint64_t map_peer(std::uint64_t bytes);
+
   PhysicalMemory memory;
   AddressSpace space;
   ContextMemory context_memory;
@@ -33,6 +39,7 @@ class Host : public sc_core::sc_module {
  public:
   RootComplex root_complex;
   verbs::Context verbs;
+  std::unique_ptr<PeerMemory> peer;  ///< null: no buffer lies there
 };
 
 }  // namespace rnic::host

@@ -85,6 +85,22 @@ Time Iommu::table_free(std::uint64_t page) const {
   return free;
 }
 
+void Iommu::invalidate(std::uint64_t address, std::uint64_t bytes) {
+  if (bytes == 0) return;
+  if (bytes / page_size_ > iotlb_.entries()) {
+    iotlb_.invalidate_all();
+    walks_.clear();
+    return;
+  }
+  const std::uint64_t first = address / page_size_;
+  const std::uint64_t last = (address + bytes - 1) / page_size_;
+  for (std::uint64_t page = first; page <= last; ++page) iotlb_.invalidate(page);
+  walks_.erase(
+      std::remove_if(walks_.begin(), walks_.end(),
+                     [=](const Walk& walk) { return walk.page >= first && walk.page <= last; }),
+      walks_.end());
+}
+
 bool Iommu::upper_level_cached(std::uint64_t page) {
   if (!walk_cache_) return true;
   const std::uint64_t table = page / kTableEntries;

@@ -26,6 +26,10 @@ class Iommu {
   /// all pages hit.
   Time translate(Time now, std::uint64_t address, std::uint64_t bytes);
 
+  /// The IOTLB forgets the pages of [address, address + bytes), and what is being walked for.
+  void invalidate(std::uint64_t address, std::uint64_t bytes);
+  bool passes_through() const { return passthrough_; }
+
   /// Pages found, or being walked for already.
   std::uint64_t hits() const { return hits_; }
   /// Walks.

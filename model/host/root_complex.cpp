@@ -2,9 +2,11 @@
 #include "host/root_complex.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 
 #include "base/sc_time.h"
+#include "protocol/atomic.h"
 
 namespace rnic::host {
 namespace {
@@ -14,6 +16,23 @@ constexpr std::uint32_t kMmioTlpBytes = 64;  // a write-combining buffer
 bool is_interrupt(const tlm::tlm_generic_payload& payload) {
   const auto* extension = payload.get_extension<tlm_ext::PcieExtension>();
   return extension != nullptr && extension->purpose == tlm_ext::Purpose::kMsix;
+}
+
+/// Of an address that the device has translated itself.
+bool is_translated(const tlm::tlm_generic_payload& payload) {
+  const auto* extension = payload.get_extension<tlm_ext::PcieExtension>();
+  return extension != nullptr && extension->translated;
+}
+
+tlm_ext::Purpose purpose_of(const tlm::tlm_generic_payload& payload) {
+  const auto* extension = payload.get_extension<tlm_ext::PcieExtension>();
+  return extension != nullptr ? extension->purpose : tlm_ext::Purpose::kPayload;
+}
+
+/// The operands of an AtomicOp, or null.
+const tlm_ext::AtomicOperands* operands_of(const tlm::tlm_generic_payload& payload) {
+  const auto* extension = payload.get_extension<tlm_ext::PcieExtension>();
+  return extension != nullptr && extension->is_atomic ? &extension->operands : nullptr;
 }
 
 bool is_relaxed(const tlm::tlm_generic_payload& payload) {
@@ -33,7 +52,9 @@ RootComplex::RootComplex(const sc_core::sc_module_name& name,
       memory_system_(this->name(), memory_config),
       reads_wait_for_writes_(memory_config.reads_wait_for_writes),
       line_latency_(memory_config.read_line_latency),
-      pending_("pending", this, &RootComplex::perform) {
+      ats_latency_(iommu_config.ats_latency),
+      pending_("pending", this, &RootComplex::perform),
+      registers_read_("registers_read", this, &RootComplex::register_read) {
   if (iommu_config.enabled) iommu_.emplace(std::string(this->name()) + ".iommu", iommu_config);
   dma_socket.bind(static_cast<tlm::tlm_fw_transport_if<>&>(*this));
   mmio_socket.bind(static_cast<tlm::tlm_bw_transport_if<>&>(*this));
@@ -42,13 +63,14 @@ RootComplex::RootComplex(const sc_core::sc_module_name& name,
 void RootComplex::set_link(const config::PcieConfig& config) {
   if (OrderingPoint::matters(config)) ordering_.emplace(config);
   link_rules_.mrrs = config.mrrs;
+  ats_ = config.atc.enabled;
 }
 
 Time RootComplex::further_lines(std::uint64_t address, std::uint32_t bytes) const {
-  constexpr std::uint64_t kLine = LastLevelCache::kLineBytes;
+  constexpr std::uint64_t kUnit = LastLevelCache::kLineBytes;
   const std::uint32_t first =
       std::min(bytes, protocol::first_read_request(link_rules_, address, bytes));
-  const std::uint64_t lines = (address % kLine + std::max(first, 1U) - 1) / kLine;
+  const std::uint64_t lines = (address % kUnit + std::max(first, 1U) - 1) / kUnit;
   return line_latency_ * static_cast<std::int64_t>(lines);
 }
 
@@ -56,6 +78,38 @@ void RootComplex::reset_statistics(Time now) {
   memory_system_.reset_statistics(now);
   faults_ = 0;
   if (iommu_) iommu_->reset_statistics(now);
+  if (peer_ != nullptr) peer_->reset_statistics(now);
+}
+
+void RootComplex::mmio_read(Time earliest, std::uint64_t offset, MmioReader& reader) {
+  constexpr std::uint32_t kBytes = 8;
+  tlm_ext::PooledPayload* payload =
+      payloads_.take(tlm::TLM_READ_COMMAND, offset, nullptr, kBytes, tlm_ext::Purpose::kRegister);
+  payload->inline_data.fill(0);
+  payload->set_data_ptr(payload->inline_data.data());
+  payload->owner = &reader;
+  tlm::tlm_phase phase = tlm::BEGIN_REQ;
+  sc_core::sc_time delay = to_sc_time(earliest - sim_now());
+  mmio_socket->nb_transport_fw(*payload, phase, delay);
+}
+
+void RootComplex::register_read(tlm_ext::PooledPayload*& payload) {
+  auto* reader = static_cast<MmioReader*>(payload->owner);
+  const std::uint64_t value = protocol::load_operand(payload->inline_data.data());
+  payload->release();
+  reader->mmio_read_done(value);
+}
+
+bool RootComplex::invalidate(std::uint64_t address, std::uint64_t bytes, MmioReader& reader) {
+  if (!iommu_ || iommu_->passes_through()) return false;
+  iommu_->invalidate(address, bytes);
+  if (!ats_) return false;
+  invalidations_.push_back(&reader);
+  std::array<std::uint8_t, 16> range{};
+  protocol::store_operand(range.data(), address);
+  protocol::store_operand(range.data() + protocol::kAtomicBytes, bytes);
+  mmio_write(sim_now(), 0, range.data(), range.size(), tlm_ext::Purpose::kInvalidation);
+  return true;
 }
 
 void RootComplex::mmio_write(Time earliest, std::uint64_t offset, const std::uint8_t* data,
@@ -74,22 +128,40 @@ void RootComplex::mmio_write(Time earliest, std::uint64_t offset, const std::uin
   }
 }
 
+std::optional<Time> RootComplex::schedule_elsewhere(const tlm::tlm_generic_payload& payload,
+                                                    Time arrival) {
+  const tlm_ext::Purpose purpose = purpose_of(payload);
+  if (purpose == tlm_ext::Purpose::kMsix || purpose == tlm_ext::Purpose::kInvalidation) {
+    strictly_visible_ = std::max(
+        strictly_visible_, memory_system_.deliver_interrupt(arrival, payload.get_data_length()));
+    return strictly_visible_;
+  }
+  if (purpose == tlm_ext::Purpose::kTranslation) {
+    const Time done = arrival + ats_latency_;
+    return iommu_ ? done + iommu_->translate(arrival, payload.get_address(), 1) : done;
+  }
+  if (!is_for_peer(payload)) return std::nullopt;
+  if (payload.is_read()) {
+    return std::max(strictly_visible_, peer_->read(arrival, payload.get_data_length()));
+  }
+  const Time instant = peer_->write(arrival, payload.get_data_length());
+  if (is_relaxed(payload)) return instant;
+  strictly_visible_ = std::max(strictly_visible_, instant);
+  return strictly_visible_;
+}
+
 Time RootComplex::schedule(const tlm::tlm_generic_payload& payload, Time arrival) {
   const std::uint32_t bytes = payload.get_data_length();
   const std::uint64_t address = payload.get_address();
   const bool relaxed = is_relaxed(payload);
   const bool read = payload.is_read();
-  if (is_interrupt(payload)) {
-    strictly_visible_ =
-        std::max(strictly_visible_, memory_system_.deliver_interrupt(arrival, bytes));
-    return strictly_visible_;
-  }
+  if (const auto elsewhere = schedule_elsewhere(payload, arrival)) return *elsewhere;
   Time instant = read ? memory_system_.read(arrival, address, bytes)
                       : memory_system_.write(arrival, address, bytes);
   if (read && line_latency_ > kTimeZero) instant += further_lines(address, bytes);
   // Waits hold up their own request only, so they are added to what memory takes: it serves others
   // meanwhile.
-  if (iommu_) instant += iommu_->translate(arrival, address, bytes);
+  if (iommu_ && !is_translated(payload)) instant += iommu_->translate(arrival, address, bytes);
   if (ordering_ && !read) instant = ordering_->admit(instant, address, bytes, relaxed);
   if (read && !relaxed && reads_wait_for_writes_) {
     instant += std::max(kTimeZero, strictly_visible_ - arrival);
@@ -129,6 +201,23 @@ void RootComplex::access(tlm::tlm_generic_payload& payload) {
     payload.set_response_status(tlm::TLM_OK_RESPONSE);
     return;
   }
+  const tlm_ext::Purpose purpose = purpose_of(payload);
+  if (purpose == tlm_ext::Purpose::kTranslation) {
+    payload.set_response_status(tlm::TLM_OK_RESPONSE);
+    return;
+  }
+  if (purpose == tlm_ext::Purpose::kInvalidation) {
+    payload.set_response_status(tlm::TLM_OK_RESPONSE);
+    MmioReader* waiting = invalidations_.front();
+    invalidations_.pop_front();
+    waiting->mmio_read_done(0);
+    return;
+  }
+  if (payload.is_read() && is_for_peer(payload) && !peer_->allows_reads()) {
+    ++faults_;
+    payload.set_response_status(tlm::TLM_GENERIC_ERROR_RESPONSE);  // completer abort
+    return;
+  }
   if (access_memory(payload)) {
     payload.set_response_status(tlm::TLM_OK_RESPONSE);
   } else {
@@ -141,10 +230,27 @@ bool RootComplex::access_memory(const tlm::tlm_generic_payload& payload) {
   std::uint8_t* data = payload.get_data_ptr();
   const std::uint32_t bytes = payload.get_data_length();
   if (bytes == 0) return true;
+  if (const tlm_ext::AtomicOperands* operands = operands_of(payload)) {
+    return atomic_access(payload.get_address(), data, *operands);
+  }
   if (payload.is_read()) return data == nullptr || memory_.read(payload.get_address(), data, bytes);
   memory_system_.begin_device_access();
   const bool done = data == nullptr ? memory_.touch(payload.get_address(), bytes)
                                     : memory_.write(payload.get_address(), data, bytes);
+  memory_system_.end_device_access();
+  return done;
+}
+
+bool RootComplex::atomic_access(std::uint64_t address, std::uint8_t* original,
+                                const tlm_ext::AtomicOperands& operands) {
+  if (!memory_.read(address, original, protocol::kAtomicBytes)) return false;
+  std::array<std::uint8_t, protocol::kAtomicBytes> changed{};
+  protocol::store_operand(
+      changed.data(),
+      protocol::atomic_result(operands.compare_swap, protocol::load_operand(original),
+                              operands.swap_or_add, operands.compare));
+  memory_system_.begin_device_access();
+  const bool done = memory_.write(address, changed.data(), changed.size());
   memory_system_.end_device_access();
   return done;
 }
@@ -163,9 +269,13 @@ unsigned RootComplex::transport_dbg(tlm::tlm_generic_payload& payload) {
   return access_memory(payload) ? payload.get_data_length() : 0;
 }
 
-tlm::tlm_sync_enum RootComplex::nb_transport_bw(tlm::tlm_generic_payload& /*payload*/,
-                                                tlm::tlm_phase& /*phase*/,
-                                                sc_core::sc_time& /*delay*/) {
+tlm::tlm_sync_enum RootComplex::nb_transport_bw(tlm::tlm_generic_payload& payload,
+                                                tlm::tlm_phase& phase, sc_core::sc_time& delay) {
+  if (phase == tlm::BEGIN_RESP && payload.is_read()) {
+    // Every payload on this socket came out of payloads_.
+    registers_read_.post(sim_now() + from_sc_time(delay),
+                         static_cast<tlm_ext::PooledPayload*>(&payload));
+  }
   return tlm::TLM_COMPLETED;
 }
 

@@ -7,18 +7,27 @@
 #include <tlm>
 
 #include "base/event_queue.h"
+#include "base/ring.h"
 #include "base/time.h"
 #include "config/host_config.h"
 #include "host/iommu.h"
 #include "host/memory_port.h"
 #include "host/memory_system.h"
 #include "host/ordering_point.h"
+#include "host/peer_memory.h"
 #include "protocol/tlp.h"
 #include "stats/unit_stats.h"
 #include "tlm/payload_pool.h"
 #include "tlm/pcie_extension.h"
 
 namespace rnic::host {
+
+/// Told of what the CPU waits for.
+class MmioReader {
+ public:
+  virtual ~MmioReader() = default;
+  virtual void mmio_read_done(std::uint64_t value) = 0;
+};
 
 /// The CPU's way to the device's registers.
 class MmioPort {
@@ -28,6 +37,17 @@ class MmioPort {
   /// at once. `earliest`, not in the past, is when the store leaves the core.
   virtual void mmio_write(Time earliest, std::uint64_t offset, const std::uint8_t* data,
                           std::uint32_t bytes, tlm_ext::Purpose purpose) = 0;
+  /// Uncached read of the register at `offset`: a request across PCIe and its completion. `reader`
+  /// is told when the data is at the core.
+  virtual void mmio_read(Time /*earliest*/, std::uint64_t /*offset*/, MmioReader& reader) {
+    reader.mmio_read_done(0);
+  }
+  /// The IOMMU forgets its translations of [address, address + bytes); a device with a cache of its
+  /// own (ATS) is told, and `reader` once it has answered. False: nobody has to be waited for.
+  virtual bool invalidate(std::uint64_t /*address*/, std::uint64_t /*bytes*/,
+                          MmioReader& /*reader*/) {
+    return false;
+  }
 };
 
 /// Told of interrupts: posted writes with purpose kMsix, which do not go to memory.
@@ -61,9 +81,14 @@ class RootComplex : public sc_core::sc_module,
   void mmio_write(Time earliest, std::uint64_t offset, const std::uint8_t* data,
                   std::uint32_t bytes, tlm_ext::Purpose purpose) override;
 
+  void mmio_read(Time earliest, std::uint64_t offset, MmioReader& reader) override;
+  bool invalidate(std::uint64_t address, std::uint64_t bytes, MmioReader& reader) override;
+
   /// What the link to the device means for the root complex: how requests are cut, and whether
   /// posted writes take time to become ordered.
   void set_link(const config::PcieConfig& config);
+  /// Accesses to a peer device's memory do not go to the host's.
+  void set_peer(PeerMemory* peer) { peer_ = peer; }
   void set_interrupt_sink(InterruptSink* sink) { interrupt_sink_ = sink; }
 
   /// Null when the IOMMU is off.
@@ -90,8 +115,17 @@ class RootComplex : public sc_core::sc_module,
   /// When a request that arrives at `arrival` reads or writes memory.
   Time schedule(const tlm::tlm_generic_payload& payload, Time arrival);
   void perform(tlm::tlm_generic_payload*& payload);
+  void register_read(tlm_ext::PooledPayload*& payload);
+  /// A message or peer-to-peer access: not for memory.
+  std::optional<Time> schedule_elsewhere(const tlm::tlm_generic_payload& payload, Time arrival);
+  bool is_for_peer(const tlm::tlm_generic_payload& payload) const {
+    return peer_ != nullptr && peer_->contains(payload.get_address());
+  }
   void access(tlm::tlm_generic_payload& payload);
   bool access_memory(const tlm::tlm_generic_payload& payload);
+  /// Reads, changes and writes 8 bytes at one instant.
+  bool atomic_access(std::uint64_t address, std::uint8_t* original,
+                     const tlm_ext::AtomicOperands& operands);
   /// What the lines of a read after the first add, those of several requests side by side.
   Time further_lines(std::uint64_t address, std::uint32_t bytes) const;
 
@@ -103,10 +137,15 @@ class RootComplex : public sc_core::sc_module,
   std::optional<Iommu> iommu_;
   std::optional<OrderingPoint> ordering_;
   InterruptSink* interrupt_sink_ = nullptr;
+  PeerMemory* peer_ = nullptr;
+  bool ats_ = false;
+  Time ats_latency_;
+  Ring<MmioReader*> invalidations_;  ///< waiting for the device's answers, in order
   tlm_ext::PayloadPool payloads_;
   Time strictly_visible_{0};  ///< no later write that is not relaxed may become visible before
   std::uint64_t faults_ = 0;
   EventQueue<RootComplex, tlm::tlm_generic_payload*> pending_;
+  EventQueue<RootComplex, tlm_ext::PooledPayload*> registers_read_;
 };
 
 }  // namespace rnic::host

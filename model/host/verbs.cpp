@@ -33,7 +33,11 @@ Context::Context(const sc_core::sc_module_name& name, const config::Config& conf
       memory_(memory),
       space_(space),
       registrar_(context_memory, config.memory, config.nic.key_policy),
+      mmio_(mmio),
       store_buffer_("store_buffer", mmio),
+      unmap_cost_(config.iommu.enabled && !config.iommu.passthrough
+                      ? config.iommu.invalidate_latency
+                      : kTimeZero),
       handlers_("interrupt_handlers", this, &Context::handle_interrupt),
       fault_handlers_(config.memory.odp_handlers),
       page_jobs_("page_jobs", this, &Context::pages_ready),
@@ -42,6 +46,17 @@ Context::Context(const sc_core::sc_module_name& name, const config::Config& conf
   mailbox_address_ = allocate_ring(sizeof(protocol::CommandMailbox));
   create_event_rings();
   memory_.watch(mailbox_address_ + protocol::kCommandStatusOffset, 1, &mailbox_written_);
+}
+
+std::uint64_t Context::read_register(Core& core, std::uint64_t offset) {
+  DeviceAnswer answer;
+  const Time start = core.now();
+  store_buffer_.load(start, offset, answer);
+  core.sync();
+  const Time issued = sim_now();
+  const std::uint64_t value = answer.await();
+  core.add_polling(sim_now() - issued);
+  return value;
 }
 
 AddressHandle* Context::create_ah(Core& core, std::uint32_t pd, const protocol::AddressVector& av) {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/event_queue.h"
-#include "base/ring.h"
 #include "base/rate_server.h"
+#include "base/ring.h"
 #include "config/host_config.h"
 #include "config/nic_config.h"
 #include "host/address_space.h"
@@ -234,6 +234,10 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
   /// Spins until the CQ holds a completion.
   void wait_cq(Core& core, CompletionQueue& cq);
 
+  /// Uncached load of the device's register at `offset` (protocol::BarLayout): the core waits for a
+  /// request across PCIe and its completion.
+  std::uint64_t read_register(Core& core, std::uint64_t offset);
+
   /// Event queues as the device is told of them at start.
   std::vector<protocol::CreateEqCommand> event_queues() const;
   void interrupt(std::uint64_t address, const std::uint8_t* data, std::uint32_t bytes) override;
@@ -256,6 +260,10 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
   /// Spends `cost` storing to the queue pair's doorbell register, once that is free.
   void use_register(Core& core, const QueuePair& qp, Time cost);
   void ring_doorbell(Core& core, QueuePair& qp, std::uint32_t posted, std::uint32_t last_blocks);
+  /// When `lines` write-combined lines leave the host; the core waits for a free buffer.
+  Time combine_writes(Core& core, std::uint32_t lines);
+  /// The IOMMU, and a device that keeps translations, forget the region's pages.
+  void unmap_for_device(Core& core, const MemoryRegion& region);
   bool peek_cqe(const CompletionQueue& cq, protocol::Cqe& cqe) const {
     return peek_cqe(cq, cq.consumer, cqe);
   }
@@ -310,8 +318,11 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
   PhysicalMemory& memory_;
   AddressSpace& space_;
   MemoryRegistrar registrar_;
+  MmioPort& mmio_;
   StoreBuffer store_buffer_;
-  std::vector<std::unique_ptr<CompletionQueue>> cqs_;      ///< by number, from 1
+  const Time unmap_cost_;                              ///< of the IOMMU's driver
+  Server write_combining_;                             ///< the host's way for write-combined lines
+  std::vector<std::unique_ptr<CompletionQueue>> cqs_;  ///< by number, from 1
   std::vector<std::unique_ptr<SharedReceiveQueue>> srqs_;  ///< by number, from 1
   std::vector<std::unique_ptr<CompletionChannel>> channels_;
   std::vector<std::unique_ptr<QueuePair>> qps_;  ///< by number, from kFirstQpn
@@ -332,7 +343,13 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
   bool mailbox_taken_ = false;
   sc_core::sc_event mailbox_free_;
   PostRules post_rules_;
-  std::vector<Server> doorbell_registers_;  ///< empty: each queue pair has its own
+  /// A doorbell register that threads share under a lock.
+  struct DoorbellRegister {
+    Server lock;
+    const Core* last = nullptr;  ///< who had it last
+    Ring<Time> ends;             ///< of those that hold or await it
+  };
+  std::vector<DoorbellRegister> doorbell_registers_;  ///< empty: each queue pair has its own
   const char* refusal_ = "";
   std::vector<std::unique_ptr<AddressHandle>> address_handles_;
   protocol::SendWqe scratch_;

@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/verbs.h"
+#include "host/verbs_internal.h"
 
 namespace rnic::host::verbs {
 
 using protocol::CommandOpcode;
+
+namespace {
+
+constexpr std::uint64_t kEverything = ~std::uint64_t{0};
+
+}  // namespace
 
 RegistrationResult Context::reg_mr(Core& core, std::uint32_t pd, std::uint64_t addr,
                                    std::uint64_t length, std::uint32_t access) {
@@ -30,8 +37,37 @@ Status Context::dereg_mr(Core& core, const MemoryRegion& region) {
   on_demand_.erase(region.lkey);
   on_demand_.erase(region.rkey);
   drop_cached_key(core, region);
+  if (unmap_cost_ > kTimeZero) unmap_for_device(core, region);
   core.spend(result.cost);
   return Status::kOk;
+}
+
+void Context::unmap_for_device(Core& core, const MemoryRegion& region) {
+  core.spend(unmap_cost_);
+  core.sync();
+  // An IOMMU's driver has the region in one piece; mapped to itself it may be in many, and then
+  // everything is flushed, as drivers do for long lists.
+  std::uint64_t first = 0;
+  std::uint64_t bytes = 0;
+  for (std::uint64_t va = region.va; va < region.va + region.length;) {
+    const std::uint64_t page = space_.page_size_at(va);
+    const auto pa = space_.translate(va);
+    if (page == 0 || !pa) break;
+    if (bytes == 0) first = *pa;
+    if (*pa != first + bytes) {
+      first = 0;
+      bytes = kEverything;
+      break;
+    }
+    const std::uint64_t chunk = page - va % page;
+    bytes += chunk;
+    va += chunk;
+  }
+  DeviceAnswer answer;
+  if (!mmio_.invalidate(first, bytes, answer)) return;
+  const Time asked = sim_now();
+  answer.await();
+  core.add_polling(sim_now() - asked);
 }
 
 Status Context::rereg_mr(Core& core, MemoryRegion& region, std::uint32_t pd, std::uint32_t access) {

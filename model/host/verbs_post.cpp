@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 
 #include "host/post_check.h"
 #include "host/verbs.h"
@@ -68,9 +69,9 @@ Status Context::check_key_operation(const QueuePair& qp, const SendWr& wr) {
   if (qp.sends.size() >= qp.cap.max_send_wr) return Status::kEnomem;
   if (wr.opcode == WrOpcode::kBindMw) {
     const MwBind& bind = wr.bind;
-    constexpr std::uint32_t kAllowed = protocol::kAccessRemoteMask | protocol::kAccessZeroBased;
+    constexpr std::uint32_t kRights = protocol::kAccessRemoteMask | protocol::kAccessZeroBased;
     // Type 1 windows are bound by bind_mw, which chooses the key.
-    if (bind.window == nullptr || bind.window->pd != qp.pd || (bind.access & ~kAllowed) != 0 ||
+    if (bind.window == nullptr || bind.window->pd != qp.pd || (bind.access & ~kRights) != 0 ||
         protocol::key_index(bind.rkey) != protocol::key_index(bind.window->rkey)) {
       return Status::kEinval;
     }
@@ -208,8 +209,16 @@ void Context::use_register(Core& core, const QueuePair& qp, Time cost) {
     return;
   }
   core.sync();  // who comes first gets the lock first
-  Server& shared = doorbell_registers_[qp.qpn % doorbell_registers_.size()];
-  core.spend(shared.reserve(core.now(), cost).end - core.now());
+  DoorbellRegister& shared = doorbell_registers_[qp.qpn % doorbell_registers_.size()];
+  const Time now = core.now();
+  while (!shared.ends.empty() && shared.ends.front() <= now) shared.ends.pop_front();
+  if (shared.last != &core) {
+    cost += cpu_.lock_transfer * static_cast<std::int64_t>(shared.ends.size());
+    shared.last = &core;
+  }
+  const Time end = shared.lock.reserve(now, cost).end;
+  shared.ends.push_back(end);
+  core.spend(end - now);
 }
 
 void Context::ring_doorbell(Core& core, QueuePair& qp, std::uint32_t posted,
@@ -220,19 +229,36 @@ void Context::ring_doorbell(Core& core, QueuePair& qp, std::uint32_t posted,
   if (nic_.blueflame && posted == 1 && last_blocks <= nic_.blueflame_blocks) {
     // Write combining: the core fills the lines, then the fence waits until they have left.
     ++stats_.blueflames;
-    use_register(
-        core, qp,
-        cpu_.doorbell_cost + cpu_.blueflame_cost_per_64b * static_cast<std::int64_t>(last_blocks));
-    store_buffer_.store(core.now(), protocol::BarLayout::kSendDoorbell, scratch_bytes_.data(),
+    // Waiting for a register lets other threads post meanwhile, so the bytes move away first.
+    std::array<std::uint8_t, std::size_t{protocol::kMaxWqeBlocks} * kWqeBlockBytes> push;
+    std::copy_n(scratch_bytes_.data(), last_blocks * kWqeBlockBytes, push.begin());
+    use_register(core, qp,
+                 cpu_.doorbell_cost + 2 * cpu_.fence_cost +
+                     cpu_.blueflame_cost_per_64b * static_cast<std::int64_t>(last_blocks));
+    const Time leaves =
+        cpu_.wc_line_interval > kTimeZero ? combine_writes(core, last_blocks) : core.now();
+    store_buffer_.store(leaves, protocol::BarLayout::kSendDoorbell, push.data(),
                         last_blocks * kWqeBlockBytes, tlm_ext::Purpose::kBlueFlame);
+    if (cpu_.doorbell_readback) read_register(core, protocol::BarLayout::kClock);
     return;
   }
   ++stats_.doorbells;
-  use_register(core, qp, cpu_.doorbell_cost);
+  use_register(core, qp, cpu_.doorbell_cost + cpu_.fence_cost);
   std::uint8_t bytes[protocol::SendDoorbell::kBytes];
   protocol::SendDoorbell{qp.qpn, qp.sq_head}.encode(bytes);
   store_buffer_.store(core.now(), protocol::BarLayout::kSendDoorbell, bytes, sizeof bytes,
                       tlm_ext::Purpose::kDoorbell);
+  if (cpu_.doorbell_readback) read_register(core, protocol::BarLayout::kClock);
+}
+
+Time Context::combine_writes(Core& core, std::uint32_t lines) {
+  core.sync();  // lines of several cores leave in the order of their stores
+  const Time interval = cpu_.wc_line_interval;
+  const Time last =
+      write_combining_.reserve(core.now(), interval * static_cast<std::int64_t>(lines)).end;
+  const Time room = last - interval * static_cast<std::int64_t>(cpu_.wc_buffers);
+  if (room > core.now()) core.spend(room - core.now());
+  return last;
 }
 
 void Context::write_recv(std::uint64_t at, const RecvWr& wr, std::uint32_t max_sge) {

@@ -22,6 +22,7 @@ bool is_compare_swap(const transport::RxPlan& plan) {
 AtomicUnit::AtomicUnit(const sc_core::sc_module_name& name, const config::NicConfig& config)
     : sc_module(name),
       stage_(this->name(), config.atomic, Clock(config.clock_hz)),
+      pcie_atomics_(config.pcie_atomics),
       buckets_(config.atomic_buckets),
       unlocking_("unlocking", this, &AtomicUnit::unlock) {
   atomics.bind(*this);
@@ -51,14 +52,25 @@ void AtomicUnit::execute(QpContext& qp, const transport::RxPlan& plan, stats::Me
 void AtomicUnit::start(Operation* operation, Time t) {
   buckets_[operation->bucket].locked_at = t;
   if (operation->trace != nullptr) operation->trace->mark(stats::Stage::kAtomicLock, t);
+  const auto token = reinterpret_cast<std::uint64_t>(operation);
+  if (pcie_atomics_) {
+    const transport::RxPlan& plan = operation->plan;
+    dma->dma_atomic(t, operation->address, {is_compare_swap(plan), plan.swap_or_add, plan.compare},
+                    operation->bytes.data(), this, token);
+    return;
+  }
   dma->dma_read(t, operation->address, kAtomicBytes, operation->bytes.data(),
-                tlm_ext::Purpose::kAtomic, this, reinterpret_cast<std::uint64_t>(operation));
+                tlm_ext::Purpose::kAtomic, this, token);
 }
 
 void AtomicUnit::dma_done(std::uint64_t token) {
   auto* operation = reinterpret_cast<Operation*>(token);
   transport::RxPlan& plan = operation->plan;
   plan.original = protocol::load_operand(operation->bytes.data());
+  if (pcie_atomics_) {
+    unlock(operation);
+    return;
+  }
   protocol::store_operand(operation->bytes.data(),
                           protocol::atomic_result(is_compare_swap(plan), plan.original,
                                                   plan.swap_or_add, plan.compare));
@@ -68,13 +80,25 @@ void AtomicUnit::dma_done(std::uint64_t token) {
   unlocking_.post(left, operation);
 }
 
-void AtomicUnit::unlock(Operation*& operation) {
+void AtomicUnit::dma_failed(const pcie::DmaFault& fault) {
+  auto* operation = reinterpret_cast<Operation*>(fault.token);
   const Time now = sim_now();
-  Bucket& bucket = buckets_[operation->bucket];
+  leave_bucket(*operation, now);
+  client->atomic_failed(*operation->qp, operation->plan, now);
+  operations_.give(operation);
+}
+
+void AtomicUnit::leave_bucket(Operation& operation, Time now) {
+  Bucket& bucket = buckets_[operation.bucket];
   bucket.locked += now - bucket.locked_at;
-  bucket.holder = operation->next;
+  bucket.holder = operation.next;
   stage_.stats().set_occupancy(now, --under_way_);
   if (bucket.holder != nullptr) start(bucket.holder, now);
+}
+
+void AtomicUnit::unlock(Operation*& operation) {
+  const Time now = sim_now();
+  leave_bucket(*operation, now);
   client->atomic_done(*operation->qp, operation->plan, operation->trace, now);
   operations_.give(operation);
 }

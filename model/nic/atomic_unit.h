@@ -17,7 +17,8 @@ namespace rnic::nic {
 /// computes, writes them back, and keeps every other atomic of the same bucket waiting meanwhile.
 /// A bucket is what the low bits of an address hash to, so unrelated words may share one. Buckets
 /// work side by side; the unit's interval bounds all of them together. The host's own CPU is not
-/// kept out (IBV_ATOMIC_HCA).
+/// kept out (IBV_ATOMIC_HCA), unless the root complex does the work by PCIe AtomicOps
+/// (nic.pcie_atomics, IBV_ATOMIC_GLOB).
 class AtomicUnit : public sc_core::sc_module, public AtomicIf, public pcie::DmaClient {
  public:
   sc_core::sc_export<AtomicIf> atomics{"atomics"};
@@ -29,6 +30,7 @@ class AtomicUnit : public sc_core::sc_module, public AtomicIf, public pcie::DmaC
   void execute(QpContext& qp, const transport::RxPlan& plan, stats::MessageTrace* trace,
                std::uint64_t address, Time t) override;
   void dma_done(std::uint64_t token) override;
+  void dma_failed(const pcie::DmaFault& fault) override;
 
   /// The pipeline's own; occupancy: operations under way or waiting.
   stats::UnitStats& stats() { return stage_.stats(); }
@@ -55,8 +57,10 @@ class AtomicUnit : public sc_core::sc_module, public AtomicIf, public pcie::DmaC
 
   void start(Operation* operation, Time t);
   void unlock(Operation*& operation);
+  void leave_bucket(Operation& operation, Time now);
 
   PipelineStage stage_;
+  bool pcie_atomics_;
   std::vector<Bucket> buckets_;
   std::uint64_t under_way_ = 0;
   Pool<Operation> operations_;

@@ -4,24 +4,43 @@
 #include <algorithm>
 #include <cstring>
 
+#include "protocol/atomic.h"
+
 namespace rnic::nic {
 
 using protocol::BarLayout;
 using protocol::kWqeBlockBytes;
 
 DoorbellUnit::DoorbellUnit(const sc_core::sc_module_name& name, const config::NicConfig& config,
-                           const QpTable& queue_pairs)
+                           const QpTable& queue_pairs, Time register_read_time)
     : sc_module(name),
       queue_pairs_(queue_pairs),
       clock_(config.clock_hz),
       stage_(this->name(), config.doorbell, clock_),
-      arrivals_("arrivals", this, &DoorbellUnit::arrive) {
+      read_time_(register_read_time),
+      arrivals_("arrivals", this, &DoorbellUnit::arrive),
+      reads_("reads", this, &DoorbellUnit::answer_read) {
   bar.bind(*this);
 }
 
 tlm::tlm_sync_enum DoorbellUnit::nb_transport_fw(tlm::tlm_generic_payload& payload,
                                                  tlm::tlm_phase& /*phase*/,
                                                  sc_core::sc_time& delay) {
+  const Time at_bar = sim_now() + from_sc_time(delay);
+  if (payload.is_read()) {
+    begin_read(payload, at_bar);
+    return tlm::TLM_ACCEPTED;
+  }
+  if (agent_ != nullptr) {
+    const auto* extension = payload.get_extension<tlm_ext::PcieExtension>();
+    if (extension != nullptr && extension->purpose == tlm_ext::Purpose::kInvalidation) {
+      const std::uint8_t* range = payload.get_data_ptr();
+      agent_->invalidate(protocol::load_operand(range),
+                         protocol::load_operand(range + protocol::kAtomicBytes), at_bar);
+      payload.set_response_status(tlm::TLM_OK_RESPONSE);
+      return tlm::TLM_COMPLETED;
+    }
+  }
   if (payload.get_command() != tlm::TLM_WRITE_COMMAND ||
       payload.get_data_length() > kWqeBlockBytes) {
     payload.set_response_status(tlm::TLM_COMMAND_ERROR_RESPONSE);
@@ -32,9 +51,31 @@ tlm::tlm_sync_enum DoorbellUnit::nb_transport_fw(tlm::tlm_generic_payload& paylo
   write->bytes = payload.get_data_length();
   std::memcpy(write->data.data(), payload.get_data_ptr(), write->bytes);
   payload.set_response_status(tlm::TLM_OK_RESPONSE);
-  const Time arrival = clock_.next_edge(sim_now() + from_sc_time(delay));
+  const Time arrival = clock_.next_edge(at_bar);
   arrivals_.post(stage_.pass(arrival), write);
   return tlm::TLM_COMPLETED;
+}
+
+void DoorbellUnit::begin_read(tlm::tlm_generic_payload& payload, Time arrival) {
+  payload.acquire();
+  reads_.post(clock_.next_edge(arrival) + read_time_, &payload);
+}
+
+void DoorbellUnit::answer_read(tlm::tlm_generic_payload*& payload) {
+  constexpr std::uint32_t kBytes = 8;
+  const std::uint32_t bytes = payload->get_data_length();
+  if (payload->get_data_ptr() != nullptr) {
+    std::array<std::uint8_t, kBytes> value{};
+    if (payload->get_address() == BarLayout::kClock) {
+      protocol::store_operand(value.data(), static_cast<std::uint64_t>(sim_now() / nanoseconds(1)));
+    }
+    std::memcpy(payload->get_data_ptr(), value.data(), std::min(bytes, kBytes));
+  }
+  payload->set_response_status(tlm::TLM_OK_RESPONSE);
+  tlm::tlm_phase phase = tlm::BEGIN_RESP;
+  sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
+  bar->nb_transport_bw(*payload, phase, delay);
+  payload->release();
 }
 
 void DoorbellUnit::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) {

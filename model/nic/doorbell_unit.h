@@ -10,11 +10,13 @@
 #include "base/pool.h"
 #include "nic/interfaces.h"
 #include "nic/stage.h"
+#include "pcie/translation_agent.h"
 #include "protocol/doorbell.h"
 
 namespace rnic::nic {
 
-/// The device's BAR: takes MMIO writes and turns them into work. An 8-byte store to the send
+/// The device's BAR: takes MMIO writes and turns them into work, and answers reads of
+/// its registers (only the clock has a value). An 8-byte store to the send
 /// register is a doorbell, 64-byte stores are a WQE pushed by BlueFlame, the command register takes
 /// the bus address of a mailbox.
 class DoorbellUnit : public sc_core::sc_module, private tlm::tlm_fw_transport_if<> {
@@ -30,10 +32,13 @@ class DoorbellUnit : public sc_core::sc_module, private tlm::tlm_fw_transport_if
   sc_core::sc_port<RecvQueueIf, 1, sc_core::SC_ZERO_OR_MORE_BOUND> recv_queues{"recv_queues"};
 
   DoorbellUnit(const sc_core::sc_module_name& name, const config::NicConfig& config,
-               const QpTable& queue_pairs);
+               const QpTable& queue_pairs, Time register_read_time = kTimeZero);
 
   /// Who fetches contexts ahead of their use; null: nobody.
   void set_contexts(ContextIf* contexts) { contexts_ = contexts; }
+
+  /// Who takes the root complex's invalidate requests (ATS); null: there are none.
+  void set_translation_agent(pcie::TranslationAgent* agent) { agent_ = agent; }
 
   stats::UnitStats& stats() { return stage_.stats(); }
   std::uint64_t doorbells() const { return doorbells_; }
@@ -62,6 +67,8 @@ class DoorbellUnit : public sc_core::sc_module, private tlm::tlm_fw_transport_if
   bool get_direct_mem_ptr(tlm::tlm_generic_payload& payload, tlm::tlm_dmi& dmi) override;
   unsigned transport_dbg(tlm::tlm_generic_payload& payload) override;
 
+  void begin_read(tlm::tlm_generic_payload& payload, Time arrival);
+  void answer_read(tlm::tlm_generic_payload*& payload);
   void arrive(Write*& write);
   bool queue_doorbell(const Write& write, Time t);
   void send_doorbell(const Write& write, Time t);
@@ -73,10 +80,13 @@ class DoorbellUnit : public sc_core::sc_module, private tlm::tlm_fw_transport_if
   PipelineStage stage_;
   Pool<Write> writes_;
   Push push_;
+  Time read_time_;
+  pcie::TranslationAgent* agent_ = nullptr;
   std::uint64_t doorbells_ = 0;
   std::uint64_t blueflames_ = 0;
   std::uint64_t ignored_ = 0;
   EventQueue<DoorbellUnit, Write*> arrivals_;
+  EventQueue<DoorbellUnit, tlm::tlm_generic_payload*> reads_;
 };
 
 }  // namespace rnic::nic

@@ -151,6 +151,8 @@ class AtomicClient : public virtual sc_core::sc_interface {
   /// The operation is over; `plan.original` holds the value before it.
   virtual void atomic_done(QpContext& qp, const transport::RxPlan& plan, stats::MessageTrace* trace,
                            Time t) = 0;
+  /// The host's memory could not be read; nothing has changed.
+  virtual void atomic_failed(QpContext& qp, const transport::RxPlan& plan, Time t) = 0;
 };
 
 /// CompletionUnit: retires send work in order.

@@ -41,7 +41,11 @@ Nic::Nic(const sc_core::sc_module_name& name, const config::Config& config,
       transport_(transport::make_transport(config, *encapsulation_, identity_)),
       dma("dma", config.pcie, Clock(config.nic.clock_hz).cycles(config.nic.dma.latency),
           Clock(config.nic.clock_hz).cycles(config.nic.dma.interval)),
-      doorbell("doorbell", config.nic, queue_pairs),
+      translation_agent(config.pcie.atc.enabled
+                            ? std::make_unique<pcie::TranslationAgent>("atc", config.pcie.atc,
+                                                                       config.iommu.page_size, dma)
+                            : nullptr),
+      doorbell("doorbell", config.nic, queue_pairs, config.pcie.register_read_time),
       scheduler("sq_scheduler", config.nic, *transport_, frames, tx_jobs_),
       qp_contexts("qpc_cache", context_cache(config), config.sim.seed, tables.qpc, misses_),
       wqe_fetcher("wqe_fetcher", config.nic),
@@ -50,7 +54,7 @@ Nic::Nic(const sc_core::sc_module_name& name, const config::Config& config,
       payload_gather("payload_gather", *transport_, frames, tx_jobs_, moves_bytes(config)),
       packetizer("packetizer", config.nic, *transport_, tx_jobs_,
                  engine(config, config.nic.tcp_tx)),
-      port("port", link_config, frames),
+      port("port", config.nic, config.transport.protocol, link_config, frames),
       rx_pipeline("rx_pipeline", config.nic, *transport_, *encapsulation_, queue_pairs, frames,
                   engine(config, config.nic.tcp_rx)),
       responder("responder", config.nic, *transport_, moves_bytes(config)),
@@ -67,6 +71,11 @@ Nic::Nic(const sc_core::sc_module_name& name, const config::Config& config,
   wire_transmit();
   wire_receive();
   wire_caches(config);
+  doorbell.set_translation_agent(translation_agent.get());
+}
+
+pcie::DmaIf& Nic::dma_path() {
+  return translation_agent != nullptr ? static_cast<pcie::DmaIf&>(*translation_agent) : dma;
 }
 
 /// The journey of a request, unit by unit.
@@ -79,13 +88,13 @@ void Nic::wire_transmit() {
   scheduler.transmit.bind(payload_gather.transmit);
   scheduler.timer.bind(timer.timer);
   scheduler.completion.bind(completion.completion);
-  qp_contexts.dma.bind(dma);
-  wqe_fetcher.dma.bind(dma);
+  qp_contexts.dma.bind(dma_path());
+  wqe_fetcher.dma.bind(dma_path());
   wqe_fetcher.scheduler.bind(scheduler.scheduler);
   wqe_fetcher.completion.bind(completion.completion);
-  translation.dma.bind(dma);
+  translation.dma.bind(dma_path());
   payload_gather.translation.bind(translation.translation);
-  payload_gather.dma.bind(dma);
+  payload_gather.dma.bind(dma_path());
   payload_gather.packetizer.bind(packetizer.packetizer);
   payload_gather.scheduler.bind(scheduler.scheduler);
   payload_gather.completion.bind(completion.completion);
@@ -110,19 +119,19 @@ void Nic::wire_receive() {
   responder.completion.bind(completion.completion);
   responder.atomics.bind(atomic.atomics);
   responder.scheduler.bind(scheduler.scheduler);
-  responder.dma.bind(dma);
-  atomic.dma.bind(dma);
+  responder.dma.bind(dma_path());
+  atomic.dma.bind(dma_path());
   atomic.client.bind(responder.atomic_client);
-  rq.dma.bind(dma);
+  rq.dma.bind(dma_path());
   rq.completion_queues.bind(cq.completion_queues);
   completion.completion_queues.bind(cq.completion_queues);
   completion.recv_queues.bind(rq.recv_queues);
   completion.wqes.bind(wqe_fetcher.wqes);
   completion.scheduler.bind(scheduler.scheduler);
-  cq.dma.bind(dma);
+  cq.dma.bind(dma_path());
   timer.scheduler.bind(scheduler.scheduler);
   timer.completion.bind(completion.completion);
-  command.dma.bind(dma);
+  command.dma.bind(dma_path());
   command.completion_queues.bind(cq.completion_queues);
   command.completion.bind(completion.completion);
   command.recv_queues.bind(rq.recv_queues);
@@ -131,7 +140,7 @@ void Nic::wire_receive() {
   // Operations on keys.
   scheduler.keys.bind(keys.keys);
   responder.keys.bind(keys.keys);
-  keys.dma.bind(dma);
+  keys.dma.bind(dma_path());
   keys.translation.bind(translation.translation);
   keys.completion.bind(completion.completion);
   keys.scheduler.bind(scheduler.scheduler);
@@ -147,24 +156,24 @@ void Nic::wire_receive() {
   completion.events.bind(events.events);
   rx_pipeline.events.bind(events.events);
   command.events.bind(events.events);
-  events.dma.bind(dma);
+  events.dma.bind(dma_path());
 }
 
 void Nic::wire_caches(const config::Config& config) {
   if (config.nic.qpc_prefetch) doorbell.set_contexts(&qp_contexts);
-  cq_contexts.dma.bind(dma);
+  cq_contexts.dma.bind(dma_path());
   cq.set_contexts(&cq_contexts);
   if (config.nic.wqe_cache.entries > 0) {
     wqe_cache = std::make_unique<WqeCache>("wqe_cache", config.nic.wqe_cache, config.sim.seed,
                                            tlm_ext::Purpose::kWqe, misses_);
-    wqe_cache->dma.bind(dma);
+    wqe_cache->dma.bind(dma_path());
     scheduler.set_wqe_cache(wqe_cache.get());
     rx_pipeline.set_wqe_cache(wqe_cache.get());
   }
   if (config.nic.rq_wqe_cache.entries > 0) {
     rq_wqe_cache = std::make_unique<WqeCache>("rq_wqe_cache", config.nic.rq_wqe_cache,
                                               config.sim.seed, tlm_ext::Purpose::kRqWqe, misses_);
-    rq_wqe_cache->dma.bind(dma);
+    rq_wqe_cache->dma.bind(dma_path());
     rq.set_wqe_cache(rq_wqe_cache.get());
   }
 }
@@ -207,7 +216,8 @@ void Nic::reset_statistics(Time now) {
   atomic.reset_statistics(now);
   completion.stats().reset(now);
   dma.reset_statistics(now);
-  port.link.reset_statistics(now);
+  if (translation_agent != nullptr) translation_agent->reset_statistics(now);
+  port.reset_statistics(now);
 }
 
 }  // namespace rnic::nic

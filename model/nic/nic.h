@@ -63,6 +63,8 @@ class Nic : public sc_core::sc_module {
   QpTable queue_pairs;
 
  private:
+  /// Where units send their DMA requests.
+  pcie::DmaIf& dma_path();
   void wire_transmit();
   void wire_receive();
   void wire_caches(const config::Config& config);
@@ -81,6 +83,7 @@ class Nic : public sc_core::sc_module {
   const transport::Encapsulation& encapsulation() const { return *encapsulation_; }
 
   pcie::DmaEngine dma;
+  std::unique_ptr<pcie::TranslationAgent> translation_agent;  ///< null: no ATS
   DoorbellUnit doorbell;
   SqScheduler scheduler;
   QpContextCache qp_contexts;

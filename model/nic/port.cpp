@@ -1,17 +1,76 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nic/port.h"
 
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "stats/stage.h"
+
 namespace rnic::nic {
 
-Port::Port(const sc_core::sc_module_name& name, const link::LinkPortConfig& config,
+namespace {
+
+/// From and to one address: the MAC addresses of Ethernet, the LIDs of InfiniBand.
+bool to_itself(const protocol::Frame& frame, bool ethernet) {
+  constexpr std::size_t kDlid = 2;  // in the LRH
+  constexpr std::size_t kSlid = 6;
+  constexpr std::size_t kMacBytes = 6;
+  const std::uint8_t* h = frame.header;
+  return ethernet ? std::memcmp(h, h + kMacBytes, kMacBytes) == 0
+                  : std::memcmp(h + kDlid, h + kSlid, 2) == 0;
+}
+
+}  // namespace
+
+Port::Port(const sc_core::sc_module_name& name, const config::NicConfig& nic,
+           config::Protocol protocol, const link::LinkPortConfig& config,
            protocol::FramePool& frames)
-    : sc_module(name), link("link", config, frames) {
+    : sc_module(name),
+      link("link", config, frames),
+      ethernet_(protocol != config::Protocol::kIb),
+      loopback_latency_(nic.loopback_latency),
+      loopback_(nic.loopback_rate),
+      loopback_stats_(std::string(this->name()) + ".loopback"),
+      leaving_("leaving", this, &Port::leave),
+      coming_back_("coming_back", this, &Port::come_back) {
   port.bind(*this);
   link.set_receiver(this);
   link.set_egress_client(this);
 }
 
-void Port::send(protocol::Frame* frame, Time ready) { link.send(frame, ready); }
+void Port::send(protocol::Frame* frame, Time ready) {
+  if (to_itself(*frame, ethernet_)) {
+    turn_around(frame, ready);
+  } else {
+    link.send(frame, ready);
+  }
+}
+
+void Port::turn_around(protocol::Frame* frame, Time ready) {
+  const Reservation slot = loopback_.reserve(std::max(ready, sim_now()), frame->frame_bytes());
+  loopback_stats_.add_busy(slot.end - slot.start);
+  frame->uncounted = true;  // takes no receive buffer of the link
+  if (frame->trace != nullptr) frame->trace->mark(stats::Stage::kSerialize, slot.end);
+  leaving_.post(slot.start, frame);
+  coming_back_.post(slot.end + loopback_latency_, frame);
+}
+
+void Port::reset_statistics(Time now) {
+  link.reset_statistics(now);
+  loopback_stats_.reset(now);
+}
+
+void Port::leave(protocol::Frame*& frame) {
+  if (frame->answers_qpn != 0) pipeline_->answer_sent(frame->answers_qpn);
+  scheduler->slot_freed(sim_now(), frame->lane);
+}
+
+void Port::come_back(protocol::Frame*& frame) {
+  const Time now = sim_now();
+  if (frame->trace != nullptr) frame->trace->mark(stats::Stage::kPropagate, now);
+  pipeline_->frame_arrived(frame, now);
+}
 
 void Port::release(const protocol::Frame& frame, Time when) {
   if (frame.uncounted) return;

@@ -3,6 +3,10 @@
 
 #include <systemc>
 
+#include "base/event_queue.h"
+#include "base/rate_server.h"
+#include "config/nic_config.h"
+#include "config/transport_config.h"
 #include "link/link_port.h"
 #include "nic/interfaces.h"
 #include "nic/rx_pipeline.h"
@@ -11,7 +15,7 @@ namespace rnic::nic {
 
 /// The NIC's end of the cable: its transmit queue feeds the scheduler's slots, what arrives goes
 /// to the receive pipeline. The link layer itself (lanes, credits, pause, serialisation) is
-/// link::LinkPort's.
+/// link::LinkPort's. A frame to the port itself never gets there: it turns around inside the NIC.
 class Port : public sc_core::sc_module,
              public PortIf,
              private link::FrameReceiver,
@@ -20,22 +24,35 @@ class Port : public sc_core::sc_module,
   sc_core::sc_export<PortIf> port{"port"};
   sc_core::sc_port<SchedulerIf> scheduler{"scheduler"};
 
-  Port(const sc_core::sc_module_name& name, const link::LinkPortConfig& config,
-       protocol::FramePool& frames);
+  Port(const sc_core::sc_module_name& name, const config::NicConfig& nic, config::Protocol protocol,
+       const link::LinkPortConfig& config, protocol::FramePool& frames);
 
   void send(protocol::Frame* frame, Time ready) override;
   void release(const protocol::Frame& frame, Time when) override;
 
   void set_receive_pipeline(RxPipeline& pipeline) { pipeline_ = &pipeline; }
 
+  /// Busy: the way of frames to the port itself.
+  const stats::UnitStats& loopback() const { return loopback_stats_; }
+  void reset_statistics(Time now);
+
   link::LinkPort link;  ///< sockets `tx` and `rx` go to the cable
 
  private:
+  void turn_around(protocol::Frame* frame, Time ready);
+  void leave(protocol::Frame*& frame);
+  void come_back(protocol::Frame*& frame);
   void frame_arrived(protocol::Frame* frame, Time now) override;
   void egress_space(Time now) override;
   void frame_sent(std::uint32_t lane, std::uint32_t bytes, std::uint32_t answers_qpn, Time start,
                   Time end) override;
 
+  bool ethernet_;
+  Time loopback_latency_;
+  RateServer loopback_;
+  stats::UnitStats loopback_stats_;
+  EventQueue<Port, protocol::Frame*> leaving_;
+  EventQueue<Port, protocol::Frame*> coming_back_;
   RxPipeline* pipeline_ = nullptr;
   std::uint32_t freed_lane_ = 0;  ///< of the frame that egress_space() is about
 };

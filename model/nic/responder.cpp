@@ -314,6 +314,18 @@ void Responder::atomic_done(QpContext& qp, const RxPlan& plan, stats::MessageTra
   if (trace != nullptr) trace->mark(Stage::kResponderRead, t);
   transport_.answer_atomic(qp, plan, t);
   scheduler->activate(qp, t);
+  end_atomic(qp, t);
+}
+
+void Responder::atomic_failed(QpContext& qp, const RxPlan& plan, Time t) {
+  if (qp.can_receive()) {
+    transport_.refuse_atomic(qp, plan, t);
+    scheduler->activate(qp, t);
+  }
+  end_atomic(qp, t);
+}
+
+void Responder::end_atomic(QpContext& qp, Time t) {
   if (--qp.atomics_under_way > 0 || qp.behind_atomics == nullptr) return;
   RxJob* job = qp.behind_atomics;
   qp.behind_atomics = nullptr;

@@ -40,6 +40,7 @@ class Responder : public sc_core::sc_module,
   void key_invalidated(RxJob* job, bool allowed, Time t) override;
   void dma_done(std::uint64_t token) override;
   void dma_failed(const pcie::DmaFault& fault) override;
+  void atomic_failed(QpContext& qp, const transport::RxPlan& plan, Time t) override;
   void atomic_done(QpContext& qp, const transport::RxPlan& plan, stats::MessageTrace* trace,
                    Time t) override;
 
@@ -67,6 +68,8 @@ class Responder : public sc_core::sc_module,
   void finish(RxJob* job, Time t);
   void complete_recv(RxJob* job, Time t);
   void refuse(RxJob* job, transport::Refusal why, Time t);
+  /// One atomic less is under way; what waited for the last one goes on.
+  void end_atomic(QpContext& qp, Time t);
   void fail_recv(RxJob* job, protocol::WcStatus status, transport::Refusal why, Time t);
   static bool access_granted(const RxJob& job);
 

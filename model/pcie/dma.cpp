@@ -15,6 +15,12 @@ const char* dma_error_name(DmaError error) {
   return kNames[static_cast<std::size_t>(error)];
 }
 
+void DmaIf::dma_atomic(Time /*earliest*/, std::uint64_t /*address*/,
+                       const tlm_ext::AtomicOperands& /*operands*/, std::uint8_t* /*into*/,
+                       DmaClient* /*client*/, std::uint64_t /*token*/) {
+  panic("DMA", "this engine has no AtomicOps");
+}
+
 void DmaClient::dma_failed(const DmaFault& fault) {
   std::array<char, 20> address{};
   std::snprintf(address.data(), address.size(), "0x%llx",

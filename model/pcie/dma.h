@@ -53,6 +53,12 @@ class DmaIf : public virtual sc_core::sc_interface {
                         std::uint8_t* into, tlm_ext::Purpose purpose, DmaClient* client,
                         std::uint64_t token) = 0;
 
+  /// AtomicOp on the 8 bytes at `address`, which the root complex carries out as one access; `into`
+  /// gets what was there before. As dma_read() otherwise.
+  virtual void dma_atomic(Time earliest, std::uint64_t address,
+                          const tlm_ext::AtomicOperands& operands, std::uint8_t* into,
+                          DmaClient* client, std::uint64_t token);
+
   /// Writes `bytes` from `from` (may be null: timing only) as posted writes; `from` must stay
   /// unchanged until `client->dma_done(token)` (null client: the engine copies the bytes at once;
   /// for short writes such as CQEs, at most 256 B). Returns when the last byte leaves the device,

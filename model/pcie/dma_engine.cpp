@@ -48,6 +48,7 @@ DmaEngine::DmaEngine(const sc_core::sc_module_name& name, const config::PcieConf
       rules_(rules_of(config)),
       relaxed_ordering_(config.relaxed_ordering),
       id_based_ordering_(config.id_based_ordering),
+      translates_(config.atc.enabled),
       single_reads_(tlp_by_tlp(config)),
       write_packets_(packets_in_a_write(config)),
       full_burst_tags_((kBurstBytes + config.mrrs - 1) / config.mrrs),
@@ -81,6 +82,28 @@ void DmaEngine::dma_read(Time earliest, std::uint64_t address, std::uint32_t byt
   if (bytes == 0) panic(name(), "a read of no bytes");
   Request* request = requests_.take();
   *request = Request{address, into, bytes, bytes, purpose, client, token, pass_pipeline(earliest)};
+  if (waiting_.empty()) {
+    if (issue_reads(*request, false)) return;
+    starved_since_ = sim_now();
+  }
+  waiting_.push_back(request);
+}
+
+void DmaEngine::dma_atomic(Time earliest, std::uint64_t address,
+                           const tlm_ext::AtomicOperands& operands, std::uint8_t* into,
+                           DmaClient* client, std::uint64_t token) {
+  constexpr std::uint32_t kBytes = 8;
+  Request* request = requests_.take();
+  *request = Request{address,
+                     into,
+                     kBytes,
+                     kBytes,
+                     tlm_ext::Purpose::kAtomic,
+                     client,
+                     token,
+                     pass_pipeline(earliest)};
+  request->is_atomic = true;
+  request->operands = operands;
   if (waiting_.empty()) {
     if (issue_reads(*request, false)) return;
     starved_since_ = sim_now();
@@ -130,6 +153,10 @@ void DmaEngine::issue_read(Request& request, Piece piece) {
   payload->owner = &request;
   payload->extension.tags = piece.tags;
   payload->extension.token = request.token;
+  if (request.is_atomic) {
+    payload->extension.is_atomic = true;
+    payload->extension.operands = request.operands;
+  }
   set_ordering(*payload);
   request.address += piece.bytes;
   if (request.data != nullptr) request.data += piece.bytes;
@@ -210,6 +237,8 @@ void DmaEngine::set_ordering(tlm_ext::PooledPayload& payload) const {
   const bool payload_itself = payload.extension.purpose == tlm_ext::Purpose::kPayload;
   payload.extension.relaxed_ordering = relaxed_ordering_ && payload_itself;
   payload.extension.id_based_ordering = id_based_ordering_;
+  payload.extension.translated =
+      translates_ && payload.extension.purpose != tlm_ext::Purpose::kTranslation;
 }
 
 Time DmaEngine::send(tlm_ext::PooledPayload& payload, Time at) {

@@ -45,6 +45,9 @@ class DmaEngine : public sc_core::sc_module, public DmaIf, private tlm::tlm_bw_t
                  const std::uint8_t* from, tlm_ext::Purpose purpose, DmaClient* client,
                  std::uint64_t token) override;
 
+  void dma_atomic(Time earliest, std::uint64_t address, const tlm_ext::AtomicOperands& operands,
+                  std::uint8_t* into, DmaClient* client, std::uint64_t token) override;
+
   /// Busy: issuing; stalled (no_tag): a read waits for tags; occupancy: tags in use.
   const stats::UnitStats& unit() const { return unit_; }
   /// Transactions that failed; each request's client has been told.
@@ -67,6 +70,8 @@ class DmaEngine : public sc_core::sc_module, public DmaIf, private tlm::tlm_bw_t
     std::uint64_t token = 0;
     Time ready{0};
     bool failed = false;
+    bool is_atomic = false;
+    tlm_ext::AtomicOperands operands{};
     DmaError error{};  ///< of the first transaction that failed, and where it was
     std::uint64_t fault_address = 0;
   };
@@ -103,6 +108,7 @@ class DmaEngine : public sc_core::sc_module, public DmaIf, private tlm::tlm_bw_t
   protocol::TlpRules rules_;
   bool relaxed_ordering_;
   bool id_based_ordering_;
+  bool translates_;  ///< addresses are translated in front of the engine (ATS)
   /// Transactions are single packets: of reads; of writes, as many packets as this (0: no limit).
   bool single_reads_;
   std::uint32_t write_packets_;

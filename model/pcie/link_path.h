@@ -62,12 +62,24 @@ inline tlm_ext::Purpose purpose_of(const tlm::tlm_generic_payload& payload) {
   return extension != nullptr ? extension->purpose : tlm_ext::Purpose::kPayload;
 }
 
+/// Operands that a request carries besides its header: of an AtomicOp.
+inline std::uint32_t operand_bytes(const tlm::tlm_generic_payload& payload) {
+  const auto* extension = payload.get_extension<tlm_ext::PcieExtension>();
+  return extension != nullptr && extension->is_atomic ? extension->operands.bytes() : 0;
+}
+
 /// Packets of a request.
 inline protocol::TlpCount request_tlps(const protocol::TlpRules& rules,
                                        const tlm::tlm_generic_payload& payload) {
-  return payload.is_read()
-             ? protocol::read_request_tlps(rules, payload.get_address(), payload.get_data_length())
-             : protocol::write_tlps(rules, payload.get_address(), payload.get_data_length());
+  if (!payload.is_read()) {
+    return protocol::write_tlps(rules, payload.get_address(), payload.get_data_length());
+  }
+  protocol::TlpCount tlps =
+      protocol::read_request_tlps(rules, payload.get_address(), payload.get_data_length());
+  const std::uint32_t operands = operand_bytes(payload);
+  tlps.payload_bytes += operands;
+  tlps.wire_bytes += operands;
+  return tlps;
 }
 
 /// Packets that answer a read; an error is answered by one completion without data.

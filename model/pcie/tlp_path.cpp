@@ -31,7 +31,7 @@ tlm::tlm_sync_enum TlpPath::request(Direction direction, tlm::tlm_generic_payloa
   tlp.transaction = &payload;
   const protocol::TlpCount all = request_tlps(rules, payload);
   std::uint64_t address = payload.get_address();
-  std::uint32_t rest = kind == TlpClass::kRead ? 0 : payload.get_data_length();
+  std::uint32_t rest = kind == TlpClass::kRead ? operand_bytes(payload) : payload.get_data_length();
   for (std::uint64_t i = 0; i < all.tlps; ++i) {
     tlp.payload_bytes = protocol::first_write(rules, address, rest);
     tlp.wire_bytes = tlp.payload_bytes + overhead;

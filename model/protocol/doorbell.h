@@ -14,6 +14,7 @@ struct BarLayout {
   static constexpr std::uint64_t kEqArm = 0x40;
   static constexpr std::uint64_t kRecvDoorbell = 0x60;
   static constexpr std::uint64_t kFaultResume = 0x80;
+  static constexpr std::uint64_t kClock = 0xA0;  ///< read only: ns since start, 64 bits
   static constexpr std::uint64_t kSendDoorbell = 0x800;
   static constexpr std::uint64_t kCommand = 0x1000;
 };

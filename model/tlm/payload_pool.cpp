@@ -18,6 +18,8 @@ PooledPayload* PayloadPool::take(tlm::tlm_command command, std::uint64_t address
   payload->extension.purpose = purpose;
   payload->extension.relaxed_ordering = false;
   payload->extension.id_based_ordering = false;
+  payload->extension.translated = false;
+  payload->extension.is_atomic = false;
   payload->extension.fate = CompletionFate::kIntact;
   payload->extension.tags = 0;
   payload->extension.token = 0;

@@ -23,7 +23,10 @@ enum class Purpose : std::uint8_t {
   kEqe,
   kMsix,
   kCommand,
-  kAtomic,  ///< read and write of an atomic operation
+  kAtomic,        ///< read and write of an atomic operation
+  kRegister,      ///< the CPU reads a register of the device
+  kTranslation,   ///< ATS: translation request and completion
+  kInvalidation,  ///< ATS: invalidate request and completion
   kCount
 };
 inline constexpr std::size_t kPurposeCount = static_cast<std::size_t>(Purpose::kCount);
@@ -37,13 +40,25 @@ enum class CompletionFate : std::uint8_t {
   kLost       ///< will not arrive: the requester's completion time-out runs
 };
 
+/// An AtomicOp request (PCI Express Base, 6.15) of 8 bytes: compare-and-swap or fetch-and-add.
+struct AtomicOperands {
+  bool compare_swap = false;
+  std::uint64_t swap_or_add = 0;
+  std::uint64_t compare = 0;
+  /// Operands in the request.
+  std::uint32_t bytes() const { return compare_swap ? 16 : 8; }
+};
+
 /// What PCIe needs beyond address, command, data and length. Ignorable (TLM-2.0 base protocol).
 struct PcieExtension : public tlm::tlm_extension<PcieExtension> {
   Purpose purpose = Purpose::kPayload;
   bool relaxed_ordering = false;
   bool id_based_ordering = false;
   CompletionFate fate = CompletionFate::kIntact;
+  bool translated = false;      ///< the address is a physical one already (ATS)
   std::uint16_t requester = 0;  ///< requester ID: the function that asks
+  bool is_atomic = false;       ///< a read that changes what it reads: see `operands`
+  AtomicOperands operands;
   std::uint32_t tags = 0;   ///< read tags the request holds
   std::uint64_t token = 0;  ///< requester's own
 

@@ -391,7 +391,13 @@ void IwarpTransport::refuse(QueuePair& qp, const RxPlan& plan, Refusal why, Time
   }
 }
 
+void IwarpTransport::refuse_atomic(QueuePair& qp, const RxPlan& plan, Time now) {
+  qp.responses.clear();
+  refuse(qp, plan, Refusal::kOperational, now);
+}
+
 void IwarpTransport::refuse_response(QueuePair& qp, const TxPlan& plan, Refusal why, Time /*now*/) {
+  if (qp.failed) return;  // its terminate message is on the way
   IwarpConnection& c = connection(qp);
   const bool rights = why == Refusal::kRemoteAccess;
   if (rights) ++counters_.resp_remote_access_errors;

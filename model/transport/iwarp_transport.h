@@ -59,6 +59,7 @@ class IwarpTransport : public Transport {
   void answer_atomic(QueuePair& qp, const RxPlan& plan, Time now) override;
   bool can_put_off() const override { return false; }
   void refuse(QueuePair& qp, const RxPlan& plan, Refusal why, Time now) override;
+  void refuse_atomic(QueuePair& qp, const RxPlan& plan, Time now) override;
   void refuse_response(QueuePair& qp, const TxPlan& plan, Refusal why, Time now) override;
   bool timeout(QueuePair& qp, Time now) override;
   bool holds(const QueuePair& qp, std::uint32_t sequence) const override;

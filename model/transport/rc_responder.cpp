@@ -358,7 +358,14 @@ void RcTransport::refuse(QueuePair& qp, const RxPlan& plan, Refusal why, Time no
   qp.failed = true;  // the NIC moves the QP to ERR once the NAK is on its way
 }
 
+void RcTransport::refuse_atomic(QueuePair& qp, const RxPlan& plan, Time now) {
+  TxPlan answer;
+  answer.psn = plan.psn;
+  refuse_response(qp, answer, Refusal::kOperational, now);
+}
+
 void RcTransport::refuse_response(QueuePair& qp, const TxPlan& plan, Refusal why, Time now) {
+  if (qp.failed) return;  // the oldest response that cannot be given has been refused
   qp.responses.clear();
   qp.reads_in_service = 0;
   qp.refusal = why;

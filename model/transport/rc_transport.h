@@ -56,6 +56,7 @@ class RcTransport : public Transport {
   void accept(QueuePair& qp, const RxPlan& plan, Time now, stats::MessageTrace* trace) override;
   void answer_atomic(QueuePair& qp, const RxPlan& plan, Time now) override;
   void refuse(QueuePair& qp, const RxPlan& plan, Refusal why, Time now) override;
+  void refuse_atomic(QueuePair& qp, const RxPlan& plan, Time now) override;
   void refuse_response(QueuePair& qp, const TxPlan& plan, Refusal why, Time now) override;
   bool timeout(QueuePair& qp, Time now) override;
   bool holds(const QueuePair& qp, std::uint32_t psn) const override;

@@ -173,6 +173,11 @@ class Transport {
   virtual void accept(QueuePair& qp, const RxPlan& plan, Time now, stats::MessageTrace* trace) = 0;
   /// An atomic that was accepted as `deferred` is over; `plan.original` is its answer.
   virtual void answer_atomic(QueuePair& qp, const RxPlan& plan, Time now) = 0;
+  /// An atomic that was accepted as `deferred` could not be executed: the requester must learn of
+  /// it, and the connection is over.
+  virtual void refuse_atomic(QueuePair& qp, const RxPlan& plan, Time now) {
+    refuse(qp, plan, Refusal::kOperational, now);
+  }
   /// A request can be put off with "receiver not ready".
   virtual bool can_put_off() const { return true; }
   /// The NIC could not execute it.

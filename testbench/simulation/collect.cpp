@@ -72,20 +72,29 @@ void collect_flows(System& system, Result& result) {
   }
 }
 
-/// What lies between device and memory.
-void collect_host_side(host::Host& host, pcie::Link& pcie, const std::string& name, Time start,
-                       Time now, Result& result) {
-  host::RootComplex& root = host.root_complex;
-  host::MemorySystem& memory = root.memory_system();
-  result.units.push_back(unit_result(root.unit(), start, now));
-  result.units.push_back(unit_result(memory.dram_unit(), start, now));
-  if (memory.is_remote()) result.units.push_back(unit_result(memory.socket_link(), start, now));
+/// The link of a slot.
+void collect_link_units(pcie::Link& pcie, const std::string& name, Time start, Time now,
+                        Result& result) {
   const auto direction = [&](pcie::Direction which, const char* suffix) {
     result.units.push_back(unit_result(pcie.unit(which), start, now));
     result.units.back().name = name + suffix;  // as the PCIe direction is reported
   };
   direction(pcie::Direction::kToHost, ".pcie.to_host");
   direction(pcie::Direction::kToDevice, ".pcie.to_device");
+}
+
+/// What lies between device and memory.
+void collect_host_side(host::Host& host, const std::string& name, Time start, Time now,
+                       Result& result) {
+  host::RootComplex& root = host.root_complex;
+  host::MemorySystem& memory = root.memory_system();
+  result.units.push_back(unit_result(root.unit(), start, now));
+  result.units.push_back(unit_result(memory.dram_unit(), start, now));
+  if (memory.is_remote()) result.units.push_back(unit_result(memory.socket_link(), start, now));
+  if (host.peer != nullptr) {
+    result.units.push_back(unit_result(host.peer->reads(), start, now));
+    result.units.push_back(unit_result(host.peer->writes(), start, now));
+  }
   if (memory.tracks_cache()) {
     result.caches.push_back({name + ".llc", memory.llc_hits(), memory.llc_misses()});
   }
@@ -114,6 +123,7 @@ void collect_units(Node& node, Time start, Time now, Result& result) {
   add(nic.wqe_fetcher.stats());
   add(nic.translation.stats());
   add(nic.dma.unit());
+  if (nic.translation_agent != nullptr) add(nic.translation_agent->unit());
   add(nic.payload_gather.stats());
   add(nic.packetizer.stats());
   add(nic.rx_pipeline.stats());
@@ -127,7 +137,9 @@ void collect_units(Node& node, Time start, Time now, Result& result) {
   };
   const std::string host = node.name();
   add_as(nic.port.link.unit(), host + ".nic.port");
-  collect_host_side(node.host, node.pcie, host, start, now, result);
+  if (nic.port.loopback().busy() > kTimeZero) add(nic.port.loopback());
+  collect_host_side(node.host, host, start, now, result);
+  if (node.owns_slot()) collect_link_units(node.pcie, host, start, now, result);
 }
 
 /// A cache with what belongs to it: its first level, and the responder's half when they are split.
@@ -151,6 +163,9 @@ void collect_caches(Node& node, Result& result) {
   collect_cache(prefix + "mtt_cache", &translation.mtt_cache(), result);
   collect_cache(prefix + "mtt_cache.responder", translation.responder_mtt_cache(), result);
   collect_cache(prefix + "cqc_cache", &nic.cq_contexts.cache(), result);
+  if (const pcie::TranslationAgent* agent = nic.translation_agent.get()) {
+    result.caches.push_back({prefix + "atc", agent->hits(), agent->misses()});
+  }
   for (nic::WqeCache* cache : {nic.wqe_cache.get(), nic.rq_wqe_cache.get()}) {
     if (cache != nullptr) {
       collect_cache(prefix + (cache == nic.wqe_cache.get() ? "wqe_cache" : "rq_wqe_cache"),
@@ -217,6 +232,14 @@ LinkResult link_result(const std::string& name, link::LinkPort& port, Time now) 
   return out;
 }
 
+/// Place in the report of the port at a cable's first end.
+std::size_t first_end(const System& system, std::size_t cable) {
+  if (system.fabric_switch != nullptr) return cable;
+  if (system.shared_ports.empty()) return 2 * cable;
+  // The wire between the shared ports first, then one cable for each device.
+  return cable == 0 ? system.nodes.size() : cable - 1;
+}
+
 void collect_links(System& system, Time now, Result& result) {
   for (const NamedPort& named : system.ports()) {
     result.links.push_back(link_result(named.name, *named.port, now));
@@ -224,7 +247,7 @@ void collect_links(System& system, Time now, Result& result) {
   // What happened on a cable is reported with the host at its first end.
   for (std::size_t i = 0; i < system.cables.size(); ++i) {
     const network::Cable& cable = *system.cables[i];
-    const std::size_t host = system.fabric_switch != nullptr ? i : 2 * i;
+    const std::size_t host = first_end(system, i);
     NamedCounts& more = result.links[host].more;
     more.emplace_back("cable_lost", cable.faults().lost);
     more.emplace_back("cable_corrupted", cable.faults().corrupted);
@@ -322,7 +345,12 @@ void collect_dma_node(DmaNode& node, Time start, Time now, Result& result) {
                                        &node.staging.write_unit(), &node.staging.memory_unit()}) {
     result.units.push_back(unit_result(*unit, start, now));
   }
-  collect_host_side(node.host, node.pcie, name, start, now, result);
+  if (const pcie::TranslationAgent* agent = node.translation_agent.get()) {
+    result.units.push_back(unit_result(agent->unit(), start, now));
+    result.caches.push_back({name + ".atc", agent->hits(), agent->misses()});
+  }
+  collect_host_side(node.host, name, start, now, result);
+  collect_link_units(node.pcie, name, start, now, result);
   collect_pcie(name, node.pcie, result);
   result.counters.push_back(
       with_memory({{"dma_faults", node.dma.faults()}}, node.host.root_complex));
@@ -338,7 +366,7 @@ void collect_figures(System& system, Result& result) {
     Node& node = *system.nodes[i];
     collect_units(node, start, now, result);
     collect_caches(node, result);
-    collect_pcie(node.name(), node.pcie, result);
+    if (node.owns_slot()) collect_pcie(node.name(), node.pcie, result);
     result.counters.push_back(with_memory(
         counters_of(node, system.config().transport.protocol == config::Protocol::kIwarp),
         node.host.root_complex));

@@ -34,6 +34,10 @@ network::FaultConfig faults_of(const config::LinkConfig& link) {
   return faults;
 }
 
+std::uint32_t devices_per_host(const config::Config& config) {
+  return config.nic.ports * config.nic.functions;
+}
+
 /// Checksums of the system's one encapsulation, for cables that damage frames and switches that
 /// look for damage.
 class EncapsulationChecksums : public network::FrameChecksums {
@@ -53,25 +57,51 @@ class EncapsulationChecksums : public network::FrameChecksums {
 }  // namespace
 
 Node::Node(const sc_core::sc_module_name& name, const config::Config& config, std::uint32_t index,
-           protocol::FramePool& frames)
+           protocol::FramePool& frames, Node* sibling)
     : sc_module(name),
       host("host", config),
-      pcie("pcie", config.pcie, config.sim.seed),
+      own_pcie_(sibling != nullptr
+                    ? nullptr
+                    : std::make_unique<pcie::Link>("pcie", config.pcie, config.sim.seed)),
+      pcie(sibling != nullptr ? sibling->pcie : *own_pcie_),
       nic("nic", config, identity_of(index), tables_of(host.context_memory),
           link::nic_port_config(config, identity_of(index).mac), frames) {
   host.root_complex.set_link(config.pcie);
-  nic.dma.socket.bind(pcie.device_target);
-  pcie.device_initiator.bind(nic.doorbell.bar);
-  pcie.host_initiator.bind(host.root_complex.dma_socket);
-  host.root_complex.mmio_socket.bind(pcie.host_target);
+  if (sibling != nullptr) {
+    bind_shared_slot(*sibling, 1);
+  } else if (config.nic.ports > 1) {
+    device_end_ = std::make_unique<pcie::FunctionMux>("device_end", config.nic.ports);
+    host_end_ = std::make_unique<pcie::FunctionMux>("host_end", config.nic.ports);
+    device_end_->link_out.bind(pcie.device_target);
+    pcie.device_initiator.bind(device_end_->link_in);
+    host_end_->link_out.bind(pcie.host_target);
+    pcie.host_initiator.bind(host_end_->link_in);
+    bind_shared_slot(*this, 0);
+  } else {
+    bind_slot();
+  }
   for (const auto& queue : host.verbs.event_queues()) nic.events.create(queue);
   nic.wqe_fetcher.set_instruments(&host.verbs);
   nic.responder.set_instruments(&host.verbs);
 }
 
+void Node::bind_slot() {
+  nic.dma.socket.bind(pcie.device_target);
+  pcie.device_initiator.bind(nic.doorbell.bar);
+  pcie.host_initiator.bind(host.root_complex.dma_socket);
+  host.root_complex.mmio_socket.bind(pcie.host_target);
+}
+
+void Node::bind_shared_slot(Node& owner, std::size_t function) {
+  nic.dma.socket.bind(owner.device_end_->from(function));
+  owner.device_end_->to(function).bind(nic.doorbell.bar);
+  owner.host_end_->to(function).bind(host.root_complex.dma_socket);
+  host.root_complex.mmio_socket.bind(owner.host_end_->from(function));
+}
+
 void Node::reset_statistics(Time now) {
   host.root_complex.reset_statistics(now);
-  pcie.reset_statistics(now);
+  if (owns_slot()) pcie.reset_statistics(now);
   nic.reset_statistics(now);
 }
 
@@ -81,7 +111,12 @@ DmaNode::DmaNode(const sc_core::sc_module_name& name, const config::Config& conf
       pcie("pcie", config.pcie),
       dma("dma", config.pcie, nic::Clock(config.nic.clock_hz).cycles(config.nic.dma.latency),
           nic::Clock(config.nic.clock_hz).cycles(config.nic.dma.interval)),
-      staging("staging", config.dma_device, dma) {
+      translation_agent(config.pcie.atc.enabled
+                            ? std::make_unique<pcie::TranslationAgent>("atc", config.pcie.atc,
+                                                                       config.iommu.page_size, dma)
+                            : nullptr),
+      staging("staging", config.dma_device,
+              translation_agent != nullptr ? static_cast<pcie::DmaIf&>(*translation_agent) : dma) {
   host.root_complex.set_link(config.pcie);
   dma.socket.bind(pcie.device_target);
   pcie.host_initiator.bind(host.root_complex.dma_socket);
@@ -92,6 +127,7 @@ void DmaNode::reset_statistics(Time now) {
   host.root_complex.reset_statistics(now);
   pcie.reset_statistics(now);
   dma.reset_statistics(now);
+  if (translation_agent != nullptr) translation_agent->reset_statistics(now);
   staging.reset_statistics(now);
 }
 
@@ -110,12 +146,12 @@ System::System(const config::Config& config)
 }
 
 void System::build_fabric() {
-  for (std::uint32_t i = 0; i < config_.fabric.hosts; ++i) {
-    nodes.push_back(
-        std::make_unique<Node>(("host" + std::to_string(i)).c_str(), config_, i, frames));
-  }
+  const std::uint32_t devices = devices_per_host(config_);
+  for (std::uint32_t i = 0; i < config_.fabric.hosts * devices; ++i) build_node(i);
   checksums_ = std::make_unique<EncapsulationChecksums>(nodes.front()->nic.encapsulation());
-  if (config_.fabric.topology == "single_switch") {
+  if (config_.nic.functions > 1) {
+    connect_shared_ports();
+  } else if (config_.fabric.topology == "single_switch") {
     connect_through_switch();
   } else {
     connect_back_to_back();
@@ -125,12 +161,37 @@ void System::build_fabric() {
   }
 }
 
+void System::build_node(std::uint32_t i) {
+  config::Config config = config_;
+  const config::WorkloadConfig& w = config.workload;
+  const bool peers = w.local_memory == config::BufferMemory::kPeer ||
+                     w.remote_memory == config::BufferMemory::kPeer;
+  config::PcieCredits& room = config.pcie.root_credits;
+  if (peers && room.posted_headers == 0 && room.posted_data == 0) {
+    // What forwards to the peer has little room: writes that come too fast wait in the device.
+    constexpr std::uint32_t kForwardingBuffer = (64U << 10) / 16;
+    room.posted_data = kForwardingBuffer;
+  }
+  Node* sibling = nullptr;
+  if (i >= config_.fabric.hosts) {
+    if (config_.nic.ports > 1) sibling = nodes[i - config_.fabric.hosts].get();
+    const std::uint32_t lanes = config_.nic.second_function_lanes;
+    if (config_.nic.functions > 1 && lanes > 0) config.pcie.lanes = lanes;
+  }
+  nodes.push_back(
+      std::make_unique<Node>(("host" + std::to_string(i)).c_str(), config, i, frames, sibling));
+}
+
 System::~System() = default;
 
 std::vector<NamedPort> System::ports() {
   std::vector<NamedPort> all;
   for (const auto& node : nodes) {
     all.push_back({std::string(node->name()) + ".nic.port", &node->nic.port.link});
+  }
+  for (std::size_t h = 0; h < shared_ports.size(); ++h) {
+    constexpr std::uint32_t kWire = 2;
+    all.push_back({"host" + std::to_string(h) + ".port", &shared_ports[h]->port(kWire)});
   }
   for (std::uint32_t i = 0; fabric_switch != nullptr && i < fabric_switch->ports(); ++i) {
     all.push_back({"switch.port" + std::to_string(i), &fabric_switch->port(i)});
@@ -154,6 +215,30 @@ void System::connect_back_to_back() {
   }
 }
 
+/// Two devices behind one port: what joins them passes frames on at once and shares the wire.
+void System::connect_shared_ports() {
+  const bool ib = config_.transport.protocol == config::Protocol::kIb;
+  const std::uint32_t hosts = config_.fabric.hosts;
+  config::SwitchConfig joint = config_.network_switch;
+  joint.latency = kTimeZero;
+  for (std::uint32_t h = 0; h < hosts; ++h) {
+    shared_ports.push_back(std::make_unique<network::Switch>(
+        ("port" + std::to_string(h)).c_str(), joint, nodes.front()->nic.port.link.config(), 3,
+        ib ? network::Addressing::kLid : network::Addressing::kMac, frames, checksums_.get(),
+        config_.sim.seed));
+  }
+  constexpr std::uint32_t kWire = 2;
+  connect(shared_ports[0]->port(kWire), shared_ports[1]->port(kWire));
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    const transport::PortIdentity identity = identity_of(i);
+    const std::uint64_t key = ib ? identity.lid : network::route_key(identity.mac);
+    for (std::uint32_t h = 0; h < hosts; ++h) {
+      shared_ports[h]->set_route(key, h == i % hosts ? i / hosts : kWire);
+    }
+    connect(nodes[i]->nic.port.link, shared_ports[i % hosts]->port(i / hosts));
+  }
+}
+
 void System::connect_through_switch() {
   const bool ib = config_.transport.protocol == config::Protocol::kIb;
   const auto ports = static_cast<std::uint32_t>(nodes.size());
@@ -173,15 +258,22 @@ void System::build_flows() {
     program = make_program(config_, nodes[0]->host, nodes[1]->host, measurement);
     return;
   }
-  for (const auto& [client, server] : traffic_matrix(config_)) {
-    for (const config::Config& thread : thread_configs_) build_flow(client, server, thread);
+  for (std::uint32_t device = 0; device < devices_per_host(config_); ++device) {
+    const std::uint32_t first = device * config_.fabric.hosts;
+    for (const auto& [client, server] : traffic_matrix(config_)) {
+      for (const config::Config& thread : thread_configs_) {
+        build_flow(first + client, first + server, thread);
+      }
+    }
   }
 }
 
 void System::build_flow(std::uint32_t client, std::uint32_t server, const config::Config& thread) {
-  for (const std::uint32_t at : {client, server}) {
-    endpoints.push_back(std::make_unique<Endpoint>(nodes[at]->host, thread, at));
-  }
+  const config::WorkloadConfig& workload = config_.workload;
+  endpoints.push_back(
+      std::make_unique<Endpoint>(nodes[client]->host, thread, client, workload.local_memory));
+  endpoints.push_back(
+      std::make_unique<Endpoint>(nodes[server]->host, thread, server, workload.remote_memory));
   flows.push_back(std::make_unique<Flow>(
       ("flow" + std::to_string(flows.size())).c_str(), thread, *endpoints[endpoints.size() - 2],
       *endpoints.back(), path_between(client, server), path_between(server, client), measurement));
@@ -197,6 +289,7 @@ void System::reset_statistics() {
   }
   for (auto& cable : cables) cable->reset_statistics();
   if (fabric_switch) fabric_switch->reset_statistics(window_start_);
+  for (auto& shared : shared_ports) shared->reset_statistics(window_start_);
 }
 
 }  // namespace rnic::testbench

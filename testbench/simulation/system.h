@@ -13,6 +13,7 @@
 #include "network/switch.h"
 #include "nic/nic.h"
 #include "pcie/dma_engine.h"
+#include "pcie/function_mux.h"
 #include "pcie/link.h"
 #include "programs/program.h"
 #include "workload/dma_staging.h"
@@ -24,13 +25,26 @@ namespace rnic::testbench {
 /// One server: host, PCIe link and NIC.
 class Node : public sc_core::sc_module {
  public:
+  /// `sibling`: the device of the same adapter whose slot this one shares; null: it has its own.
   Node(const sc_core::sc_module_name& name, const config::Config& config, std::uint32_t index,
-       protocol::FramePool& frames);
+       protocol::FramePool& frames, Node* sibling = nullptr);
 
   void reset_statistics(Time now);
+  /// Whether the slot's link is reported with this node.
+  bool owns_slot() const { return own_pcie_ != nullptr; }
 
   host::Host host;
-  pcie::Link pcie;
+
+ private:
+  void bind_slot();
+  void bind_shared_slot(Node& owner, std::size_t function);
+
+  std::unique_ptr<pcie::Link> own_pcie_;
+  std::unique_ptr<pcie::FunctionMux> device_end_;  ///< of a slot with several devices
+  std::unique_ptr<pcie::FunctionMux> host_end_;
+
+ public:
+  pcie::Link& pcie;
   nic::Nic nic;
 };
 
@@ -44,6 +58,7 @@ class DmaNode : public sc_core::sc_module {
   host::Host host;
   pcie::Link pcie;
   pcie::DmaEngine dma;
+  std::unique_ptr<pcie::TranslationAgent> translation_agent;  ///< null: no ATS
   DmaStaging staging;
 };
 
@@ -73,6 +88,7 @@ class System {
   std::vector<std::unique_ptr<Node>> nodes;
   std::vector<std::unique_ptr<network::Cable>> cables;
   std::unique_ptr<network::Switch> fabric_switch;
+  std::vector<std::unique_ptr<network::Switch>> shared_ports;  ///< of adapters with two functions
   std::vector<std::unique_ptr<Endpoint>> endpoints;
   std::vector<std::unique_ptr<Flow>> flows;
   /// Instead of nodes and flows when the workload is DMA alone.
@@ -85,6 +101,9 @@ class System {
   void connect(link::LinkPort& a, link::LinkPort& b);
   void connect_back_to_back();
   void connect_through_switch();
+  void connect_shared_ports();
+  /// Makes device `i` of all: hosts' first ones, then their second ones.
+  void build_node(std::uint32_t i);
   void build_flows();
   void build_flow(std::uint32_t client, std::uint32_t server, const config::Config& thread);
   void build_fabric();

@@ -42,6 +42,9 @@ std::vector<HostPair> traffic_matrix(const config::Config& config) {
     case config::Traffic::kPermutation:
       pairs = permutation(hosts, config.sim.seed);
       break;
+    case config::Traffic::kLoopback:
+      for (std::uint32_t i = 0; i < hosts; ++i) pairs.emplace_back(i, i);
+      break;
     case config::Traffic::kRing:
       for (std::uint32_t i = 0; i < hosts; ++i) pairs.emplace_back(i, (i + 1) % hosts);
       break;

@@ -40,10 +40,12 @@ std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
 
 }  // namespace
 
-Endpoint::Endpoint(host::Host& on, const config::Config& config, std::uint32_t index)
+Endpoint::Endpoint(host::Host& on, const config::Config& config, std::uint32_t index,
+                   config::BufferMemory memory)
     : host(on),
       waiting(on, core, config, std::string(on.name()) + ".waiting"),
       config_(config),
+      memory_(memory),
       index_(index) {
   size_buffers();
 }
@@ -59,6 +61,10 @@ void Endpoint::size_buffers() {
   regions = std::max(1U, w.mrs);
   recv_depth = std::max(1U, w.recv_depth);
   region_bytes_ = round_up(std::max(region_bytes_, slots * slot_bytes), kCycleBytes);
+}
+
+std::uint64_t Endpoint::map_buffer(std::uint64_t bytes) {
+  return memory_ == config::BufferMemory::kPeer ? host.map_peer(bytes) : host.space.map(bytes);
 }
 
 void Endpoint::register_buffer(std::uint64_t base, std::vector<host::MemoryRegion>& out) {
@@ -121,8 +127,8 @@ void Endpoint::create() {
     verbs.modify_qp(core, *qp, init, mask);
     if (i >= w.qps) continue;
     Buffer buffer;
-    buffer.send = host.space.map(regions * region_bytes_);
-    buffer.receive = host.space.map(regions * region_bytes_);
+    buffer.send = map_buffer(regions * region_bytes_);
+    buffer.receive = map_buffer(regions * region_bytes_);
     register_buffer(buffer.send, buffer.send_regions);
     register_buffer(buffer.receive, buffer.receive_regions);
     buffers.push_back(std::move(buffer));

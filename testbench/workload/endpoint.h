@@ -24,7 +24,9 @@ struct QpInfo {
 /// Mirrors what perftest sets up. All calls come from the end's own SC_THREAD.
 class Endpoint {
  public:
-  Endpoint(host::Host& host, const config::Config& config, std::uint32_t index);
+  /// `memory`: where its buffers lie.
+  Endpoint(host::Host& host, const config::Config& config, std::uint32_t index,
+           config::BufferMemory memory = config::BufferMemory::kHost);
 
   /// PD, CQs, buffers, MRs, and queue pairs in INIT.
   void create();
@@ -73,9 +75,11 @@ class Endpoint {
   host::verbs::QpAttr initial_attributes(std::uint32_t& mask) const;
   host::Status bring_up(std::uint32_t i, const QpInfo& peer, const protocol::AddressVector& path);
   void size_buffers();
+  std::uint64_t map_buffer(std::uint64_t bytes);
   void register_buffer(std::uint64_t base, std::vector<host::MemoryRegion>& out);
 
   const config::Config& config_;
+  config::BufferMemory memory_;
   std::uint32_t index_;
   std::uint32_t pd_ = 0;
   std::uint64_t region_bytes_ = 0;

@@ -57,6 +57,37 @@ TEST(CaseCP, CP03_LatencyInStepsOfThePollInterval) {
   }
 }
 
+/// Messages a second of threads that post small WRITEs, each on a queue pair of its own.
+double rate_of_threads(const std::string& threads, const Settings& more) {
+  return run_well(with({{"workload.op", "write"},
+                        {"workload.pattern", "bandwidth"},
+                        {"workload.msg_size", "8"},
+                        {"workload.depth", "16"},
+                        {"workload.iterations", "3000"},
+                        {"workload.threads", threads},
+                        {"workload.qps", threads}},
+                       more))
+      .number("/message_rate_mops");
+}
+
+TEST(CaseCP, CP05_ThreadsOfOneDoorbellRegister) {
+  // 40 ns of posting and 101 of the register: 7 M/s for one thread. On a shared register each
+  // message waits for a lock that 60 ns take from core to core, for each core that is at it.
+  const Settings shared = {{"cpu.doorbell_registers", "1"}};
+  const double one = rate_of_threads("1", shared);
+  double before = one;
+  for (const char* threads : {"4", "8", "16"}) {
+    const double rate = rate_of_threads(threads, shared);
+    EXPECT_LE(rate, 1.02 * before) << threads;  // flat or falling
+    before = rate;
+  }
+  EXPECT_LT(before, 0.6 * one);
+  // Registers of their own: as many times the rate as threads, until the device is the limit.
+  EXPECT_NEAR(rate_of_threads("1", {}), one, 0.02 * one);
+  EXPECT_NEAR(rate_of_threads("2", {}), 2 * one, 0.1 * one);
+  EXPECT_NEAR(rate_of_threads("4", {}), 4 * one, 0.4 * one);
+}
+
 TEST(CaseCP, CP06_APollerThatLosesItsCore) {
   const Settings read = {{"workload.op", "read"},
                          {"workload.pattern", "latency"},

@@ -154,30 +154,5 @@ TEST(CasePC, PC13_UnalignedBuffersCostPartialLines) {
   EXPECT_GT(padded.number("/throughput_gbps"), 0.95 * aligned.number("/throughput_gbps"));
 }
 
-/// 200 Gb/s of WRITEs into memory behind a path of some bandwidth.
-ProgramRun into_memory(const char* bandwidth) {
-  return run_well({{"workload.op", "write"},
-                   {"workload.pattern", "bandwidth"},
-                   {"workload.msg_size", "64KiB"},
-                   {"workload.iterations", "1000"},
-                   {"link.rate", "200Gbps"},
-                   {"pcie.gen", "4"},
-                   {"memory.bandwidth", bandwidth},
-                   {"sim.payload", "none"}});
-}
-
-TEST(CasePC, PC08_TheTargetsPathOrdersTheThroughput) {
-  // The case's figures: host memory 30 GB/s, a GPU behind a switch 24 GB/s, behind the root 11.5.
-  const ProgramRun host = into_memory("240Gbps");
-  const ProgramRun through_switch = into_memory("192Gbps");
-  const ProgramRun through_root = into_memory("92Gbps");
-  const double ratio = through_root.number("/throughput_gbps") / host.number("/throughput_gbps");
-  EXPECT_GE(ratio, 0.40);
-  EXPECT_LE(ratio, 0.55);
-  EXPECT_GE(through_switch.number("/throughput_gbps"), 0.9 * host.number("/throughput_gbps"));
-  EXPECT_NE(limiter(through_root).find("root_complex.memory"), std::string::npos)
-      << limiter(through_root);
-}
-
 }  // namespace
 }  // namespace rnic::testbench

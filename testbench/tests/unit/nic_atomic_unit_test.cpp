@@ -27,6 +27,11 @@ struct FakeAtomicClient : nic::AtomicClient {
     std::uint64_t original;
     Time at;
   };
+  void atomic_failed(nic::QpContext& /*qp*/, const transport::RxPlan& /*plan*/,
+                     Time /*t*/) override {
+    ++failed;
+  }
+  int failed = 0;
   void atomic_done(nic::QpContext& qp, const transport::RxPlan& plan,
                    stats::MessageTrace* /*trace*/, Time t) override {
     answers.push_back({qp.qpn, plan.psn, plan.original, t});
