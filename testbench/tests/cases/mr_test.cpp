@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "support/program.h"
@@ -25,6 +26,8 @@ std::string limiter(const ProgramRun& run) { return run.result["bottleneck"]["un
 
 const Settings kStream{{"workload.pattern", "bandwidth"}, {"sim.payload", "none"}};
 
+// Disabled: with twelve threads READs stop at some 20 M/s and no unit is busy. A pick of the
+// scheduler and a DMA for a later time keep out others that come sooner (see Rules of time, 4).
 TEST(CaseMR, DISABLED_MR01_PostingStyles) {
   // Twelve threads with a QP each, 64 B READs: one at a time; a few; a doorbell for each of many;
   // lists of 16. A WR costs its thread about 80 + 120 + 40 ns with a doorbell and a CQE of its own;
@@ -79,8 +82,8 @@ TEST(CaseMR, MR03_AFixedCostForEachWorkRequest) {
   }
 }
 
-TEST(CaseMR, DISABLED_MR04_ListsOfWorkRequests) {
-  constexpr int kMessages = 4096;
+TEST(CaseMR, MR04_ListsOfWorkRequests) {
+  constexpr int kMessages = 32768;
   const Settings base = with(kStream, {{"workload.msg_size", "8"},
                                        {"workload.depth", "512"},
                                        {"workload.iterations", std::to_string(kMessages)},
@@ -102,8 +105,8 @@ TEST(CaseMR, DISABLED_MR04_ListsOfWorkRequests) {
   // The CQE frequency is separate.
   const ProgramRun separate =
       run_well(with(base, {{"workload.post_batch", "32"}, {"workload.signal_every", "64"}}));
-  EXPECT_EQ(separate.counter("doorbells"), 128U);
-  EXPECT_EQ(separate.counter("cqes"), 64U);
+  EXPECT_EQ(separate.counter("doorbells"), static_cast<std::uint64_t>(kMessages / 32));
+  EXPECT_EQ(separate.counter("cqes"), static_cast<std::uint64_t>(kMessages / 64));
 }
 
 TEST(CaseMR, MR06_InlineShortensLatencyAndCostsRate) {
@@ -203,20 +206,24 @@ TEST(CaseMR, MR10_QueuePairsShareWhatTheirEnginesLeave) {
   }
 }
 
-TEST(CaseMR, DISABLED_MR12_TheCeilingOfEightQueuePairs) {
+TEST(CaseMR, MR12_TheCeilingOfEightQueuePairs) {
   const double ceiling = 400.0 * 4096 / 4178;
-  for (const char* size : {"16KiB", "128KiB", "1MiB"}) {
-    const ProgramRun run = run_well(
-        with(kStream, {{"transport.protocol", "rocev2"},
-                       {"link.rate", "400Gbps"},
-                       {"pcie.gen", "5"},
-                       {"pcie.mps", "512"},
-                       {"workload.qps", "8"},
-                       {"workload.depth", "16"},
-                       {"workload.msg_size", size},
-                       {"sim.warmup", "16"},
-                       {"workload.iterations", size[0] == '1' && size[1] == 'M' ? "32" : "256"}}));
-    EXPECT_NEAR(gbps_of(run), ceiling, 0.006 * ceiling) << size;
+  // The warm-up covers what the first fetches of contexts and translations held up: twice what is
+  // in flight.
+  const std::vector<std::pair<std::string, std::string>> sizes{
+      {"16KiB", "4096"}, {"128KiB", "1024"}, {"1MiB", "256"}};
+  for (const auto& [size, messages] : sizes) {
+    const ProgramRun run = run_well(with(kStream, {{"transport.protocol", "rocev2"},
+                                                   {"link.rate", "400Gbps"},
+                                                   {"pcie.gen", "5"},
+                                                   {"pcie.mps", "512"},
+                                                   {"workload.qps", "8"},
+                                                   {"workload.depth", "16"},
+                                                   {"workload.msg_size", size},
+                                                   {"sim.warmup", "256"},
+                                                   {"workload.iterations", messages}}));
+    EXPECT_EQ(limiter(run), "host0.nic.port");
+    EXPECT_NEAR(gbps_of(run), ceiling, 0.003 * ceiling) << size;
   }
 }
 
@@ -255,7 +262,7 @@ TEST(CaseMR, MR12_AGapBetweenStepsBoundsThroughput) {
   });
 }
 
-TEST(CaseMR, DISABLED_MR13_SeveralEntriesCostRate) {
+TEST(CaseMR, MR13_SeveralEntriesCostRate) {
   // The DMA engine starts a read every 46 ns: eight entries keep it busy for 368 ns, the wire for
   // 4178 B x 8 / 100 Gb/s = 334 ns.
   VerbsRig rig({{"transport.protocol", "rocev2"},
@@ -296,6 +303,8 @@ TEST(CaseMR, DISABLED_MR13_SeveralEntriesCostRate) {
       wire.push_back(rig.a.port().sent().wire_bytes - before);
       return kCount * 1e6 / static_cast<double>(took.count());
     };
+    rate_with(1);  // fills the caches
+    wire.clear();
     const double one = rate_with(1);
     const double two = rate_with(2);
     const double eight = rate_with(8);
@@ -308,10 +317,15 @@ TEST(CaseMR, DISABLED_MR13_SeveralEntriesCostRate) {
   });
 }
 
+// Disabled: 75 M/s leave the packetizer, but the sum over threads that end at different times, each
+// with a window of its own, is 83 M/s.
 TEST(CaseMR, DISABLED_MR14_AnEventOfTenOperations) {
   // The device forms a packet every 10 cycles of 0.75 GHz: 75 M/s. Ten WRs and one CQE an event.
+  // Reading a payload takes some 450 ns, in which 34 packets could be formed: more places than
+  // that.
   const ProgramRun run = run_well(with(kStream, {{"nic.clock", "0.75GHz"},
                                                  {"nic.packetizer.interval", "10"},
+                                                 {"nic.tx_slots", "64"},
                                                  {"workload.threads", "8"},
                                                  {"workload.qps", "16"},
                                                  {"workload.msg_size", "16"},
@@ -326,6 +340,7 @@ TEST(CaseMR, DISABLED_MR14_AnEventOfTenOperations) {
   EXPECT_EQ(limiter(run), "host0.nic.packetizer");
 }
 
+// Disabled: 15.7 us beside the WRITE, 2 us more than 32 packets and a SEND's own latency explain.
 TEST(CaseMR, DISABLED_MR16_ASmallSendBehindALargeWrite) {
   constexpr std::uint32_t kLarge = 4 << 20;
   VerbsRig rig({{"transport.protocol", "rocev2"}, {"sim.payload", "none"}});
@@ -340,6 +355,11 @@ TEST(CaseMR, DISABLED_MR16_ASmallSendBehindALargeWrite) {
     use_new_qps(rig, QpInitAttr{});
     host::verbs::QueuePair* second_a = rig.a.qp;
     host::verbs::QueuePair* second_b = rig.b.qp;
+    // The second pair is in use: its contexts, keys and translations are on chip.
+    EXPECT_EQ(rig.b.post_recv(sink.address, sink.region.lkey, 64), Status::kOk);
+    EXPECT_EQ(rig.a.post(WrOpcode::kSend, small.address, small.region.lkey, 64), Status::kOk);
+    EXPECT_EQ(rig.b.await_recv().status, WcStatus::kSuccess);
+    EXPECT_EQ(rig.a.await_send().status, WcStatus::kSuccess);
     const auto delay = [&](bool same) {
       rig.b.qp = same ? first_b : second_b;
       EXPECT_EQ(rig.b.post_recv(sink.address, sink.region.lkey, 64), Status::kOk);
@@ -362,9 +382,11 @@ TEST(CaseMR, DISABLED_MR16_ASmallSendBehindALargeWrite) {
     const Time behind = delay(true);
     EXPECT_GT(behind, microseconds(320));
     EXPECT_LT(behind, microseconds(345));
-    // On its own: latency, and the packets of the WRITE that are in the pipeline already.
+    // On its own: latency, and the packets of the WRITE that are in the pipeline already, 32 of
+    // 334 ns.
     const Time beside = delay(false);
-    EXPECT_LT(beside, microseconds(15));
+    EXPECT_GT(beside, nanoseconds(31 * 334));
+    EXPECT_LT(beside, nanoseconds(32 * 334) + microseconds(3));
   });
 }
 

@@ -35,19 +35,17 @@ Settings cache(const std::string& name, int entries) {
 
 const Settings kStream{{"workload.pattern", "bandwidth"}, {"sim.payload", "none"}};
 
-TEST(CaseSC, DISABLED_SC01_OneLargeRegionAgainstTwoSmallerOnes) {
-  // Scaled 1:1024: directories beyond 4 MiB of 4 KiB pages. READs in sequence; a line of eight
-  // translations is missing every 32 KiB, one serial read of memory or two.
+TEST(CaseSC, SC01_OneLargeRegionAgainstTwoSmallerOnes) {
+  // Scaled 1:1024: directories beyond 4 MiB of 4 KiB pages. READs in sequence on 100 Gb/s; a line
+  // of two translations is missing every 8 KiB, which costs one serial read of memory, or two.
   const Settings base =
-      with(with(kStream, cache("mtt_cache", 16)), {{"transport.protocol", "rocev2"},
-                                                   {"link.rate", "400Gbps"},
-                                                   {"pcie.gen", "5"},
-                                                   {"pcie.mps", "512"},
+      with(with(kStream, cache("mtt_cache", 64)), {{"transport.protocol", "rocev2"},
                                                    {"workload.op", "read"},
                                                    {"workload.msg_size", "64KiB"},
                                                    {"workload.depth", "16"},
-                                                   {"workload.iterations", "150"},
-                                                   {"sim.warmup", "20"},
+                                                   {"workload.iterations", "120"},
+                                                   {"sim.warmup", "40"},
+                                                   {"nic.mtt_cache.line", "2"},
                                                    {"nic.mtt_reach", "1024"}});
   const auto run = [&base](const char* regions, const char* size, const char* page) {
     return run_well(with(
@@ -62,33 +60,32 @@ TEST(CaseSC, DISABLED_SC01_OneLargeRegionAgainstTwoSmallerOnes) {
               0.01 * gbps_of(two));
 }
 
-TEST(CaseSC, DISABLED_SC03_ARegionForEachBuffer) {
-  // 64 B SENDs of eight threads. Random replacement: a sequence slightly larger than the cache
-  // misses now and then, as a mix of buffers does.
+TEST(CaseSC, SC03_ARegionForEachBuffer) {
+  // 64 B SENDs of eight threads, one call at a time each as in RPC: a miss at each end is part of
+  // the call. A region for each buffer of each thread at both ends; 512 keys on chip.
   const auto run = [](int regions) {
     return run_well(with(kStream, {{"workload.op", "send"},
                                    {"workload.msg_size", "64"},
                                    {"workload.threads", "8"},
                                    {"workload.qps", "8"},
+                                   {"workload.outstanding", "1"},
                                    {"workload.mrs", std::to_string(regions)},
                                    {"workload.mr_size", "64"},
-                                   {"workload.iterations", "24000"},
-                                   {"sim.warmup", "8000"},
-                                   {"nic.context_misses", "4"},
-                                   {"nic.mpt_cache.entries", "512"},
-                                   {"nic.mpt_cache.ways", "8"},
-                                   {"nic.mpt_cache.replacement", "random"}}));
+                                   {"workload.iterations", "1500"},
+                                   {"sim.warmup", "400"},
+                                   {"nic.mpt_cache.entries", "512"}}));
   };
   const ProgramRun one = run(1);
-  const ProgramRun fits = run(16);  // of each thread, at each of its two buffers
-  const ProgramRun many = run(40);
+  const ProgramRun fits = run(40);   // 320
+  const ProgramRun many = run(128);  // 1024
   EXPECT_NEAR(rate_of(fits), rate_of(one), 0.02 * rate_of(one));
   EXPECT_GE(rate_of(one) / rate_of(many), 1.3);
   EXPECT_LE(rate_of(one) / rate_of(many), 1.7);
   EXPECT_GT(hit_rate(fits, "mpt_cache"), 0.99);
-  EXPECT_LT(hit_rate(many, "mpt_cache"), 0.9);
+  EXPECT_LT(hit_rate(many, "mpt_cache"), 0.05);
 }
 
+// Disabled: to be derived again; one thread posts 6 M/s, which two fetches at a time nearly serve.
 TEST(CaseSC, DISABLED_SC04_ManyQueuePairs) {
   // A cache of 64 contexts, two fetches at a time. Random replacement thins hits out as queue pairs
   // in turn exceed it.
@@ -140,6 +137,7 @@ ProgramRun reads(int qps, int window, int total = 0) {
   return run_well(settings);
 }
 
+// Disabled: the bound of the hit rate is to be derived again.
 TEST(CaseSC, DISABLED_SC08_TwoKneesWithTheirOwnCounters) {
   const ProgramRun small = reads(16, 1);
   const ProgramRun wide = reads(16, 4);    // 64 WQEs: both fit
@@ -166,6 +164,7 @@ TEST(CaseSC, SC09_TheRateOfReadsHasABestDepth) {
   EXPECT_LT(rates[3], rates[2]);  // falls at the largest depth
 }
 
+// Disabled: threads begin and end at different times, so that the sum of their rates says little.
 TEST(CaseSC, DISABLED_SC09_SharedDoorbellRegistersStopScaling) {
   const auto rate = [](const char* threads, const char* registers) {
     return rate_of(run_well(with(kStream, {{"workload.threads", threads},

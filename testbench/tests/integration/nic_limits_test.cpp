@@ -2,6 +2,7 @@
 // What measurements of real NICs show, in small: bounds by formula, knees, order and ratio.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,13 +24,16 @@ ProgramRun stream(const Settings& settings) {
   return run_well(with({{"workload.pattern", "bandwidth"}, {"sim.payload", "none"}}, settings));
 }
 
+// Disabled: the sum of rates of threads that end at different times exceeds the bound by up to 8 %,
+// and WQEs are picked before the decoder has begun with them.
 TEST(NicLimitsTest, DISABLED_TheSlowestInitiationIntervalBoundsTheRate) {
   // One unit after the other takes 60 cycles of 2 ns for each message: 8.33 M/s, while four threads
   // could post 25 M/s.
+  // Scheduler and packetizer of the peer have as much to do, with an ACK for each.
   const std::vector<std::pair<std::string, std::string>> units{
-      {"doorbell", "host0.nic.doorbell"},      {"scheduler", "host0.nic.sq_scheduler"},
+      {"doorbell", "host0.nic.doorbell"},      {"scheduler", "nic.sq_scheduler"},
       {"wqe_decode", "host0.nic.wqe_fetcher"}, {"translation", "nic.translation"},
-      {"packetizer", "host0.nic.packetizer"},  {"rx_parse", "host1.nic.rx_pipeline"},
+      {"packetizer", "nic.packetizer"},        {"rx_parse", "host1.nic.rx_pipeline"},
       {"responder", "host1.nic.responder"},    {"completion", "host0.nic.completion"}};
   for (const auto& [key, unit] : units) {
     const ProgramRun run = stream({{"nic." + key + ".interval", "60"},
@@ -45,24 +49,37 @@ TEST(NicLimitsTest, DISABLED_TheSlowestInitiationIntervalBoundsTheRate) {
   }
 }
 
-TEST(NicLimitsTest, DISABLED_ReadsAreBoundedByTheirWindow) {
-  // Outstanding x size / round trip, until the responder's wire is full.
+TEST(NicLimitsTest, ReadsAreBoundedByTheirWindow) {
+  // Outstanding x size / round trip, until the responder's wire is full. The round trip is that of
+  // the device: from the choice of the READ to its last byte, without what the CPU does before and
+  // after and without the CQE. Whether the READ's slot is free when its last byte arrives or when
+  // it is in memory lies between the two bounds.
   const Settings base{
       {"workload.op", "read"},       {"workload.msg_size", "4KiB"},    {"link.delay", "2us"},
       {"link.flow_control", "none"}, {"transport.protocol", "rocev2"}, {"workload.depth", "64"},
       {"workload.iterations", "800"}};
-  const double round_trip = latency({{"workload.op", "read"},
-                                     {"workload.msg_size", "4KiB"},
-                                     {"link.delay", "2us"},
-                                     {"link.flow_control", "none"},
-                                     {"transport.protocol", "rocev2"}});
-  for (const int window : {1, 2, 4, 8, 16}) {
-    const ProgramRun run =
-        stream(with(base, {{"transport.max_rd_atomic", std::to_string(window)}}));
-    const double bound = window * 4096 * 8 / round_trip;
-    const double line = 100.0 * 4096 / 4178;
-    EXPECT_NEAR(run.number("/throughput_gbps"), std::min(bound, line), 0.08 * std::min(bound, line))
-        << window;
+  const ProgramRun single = run_well({{"workload.op", "read"},
+                                      {"workload.msg_size", "4KiB"},
+                                      {"link.delay", "2us"},
+                                      {"link.flow_control", "none"},
+                                      {"transport.protocol", "rocev2"},
+                                      {"workload.iterations", "40"}});
+  const double longest = single.number("/latency_ns/mean") - single.stage("post") -
+                         single.stage("doorbell") - single.stage("completion") -
+                         single.stage("poll");
+  const double shortest = longest - single.stage("placement");
+  EXPECT_GT(shortest, 2 * 2000 + 2 * 450);  // the wire twice, and a read of memory, at least
+  const double line = 100.0 * 4096 / 4178;
+  for (const int window : {1, 2, 4, 8, 16, 32}) {
+    const ProgramRun run = stream(with(
+        base, {{"transport.max_rd_atomic", std::to_string(window)}, {"nic.max_rd_atomic", "32"}}));
+    const double gbps = run.number("/throughput_gbps");
+    EXPECT_GE(gbps, 0.99 * std::min(line, window * 4096 * 8 / longest)) << window;
+    EXPECT_LE(gbps, 1.01 * std::min(line, window * 4096 * 8 / shortest)) << window;
+    // 16 fill the wire to 94 %: either may be named.
+    if (window != 16) {
+      EXPECT_EQ(limiter(run), window < 16 ? "transport.max_rd_atomic" : "host1.nic.port") << window;
+    }
   }
 }
 
@@ -147,6 +164,7 @@ TEST(NicLimitsTest, LatencyRisesInStepsWithTheNumberOfRegions) {
 // Rates
 // --------------------------------------------------------------------------------------------
 
+// Disabled: likewise, 57 M/s where the packetizer lets 50 pass.
 TEST(NicLimitsTest, DISABLED_FourLimitsOfOneDevice) {
   // 32 B a cache line of BlueFlame at 20 ns, PCIe 3.0 x8, a packet every 20 ns, 25 Gb/s.
   const Settings device{{"pcie.gen", "3"},
@@ -181,16 +199,16 @@ TEST(NicLimitsTest, DISABLED_FourLimitsOfOneDevice) {
   EXPECT_LT(rate_of(mmio), rate_of(pipeline));
 }
 
-TEST(NicLimitsTest, DISABLED_ContextsCostByRole) {
-  // 48 queue pairs on 64 entries. One entry each, or one for each half in use: only who both sends
-  // and receives notices.
+TEST(NicLimitsTest, ContextsCostByRole) {
+  // 48 queue pairs in turn on 64 entries, one message at a time each way. One entry each, or one
+  // for each half in use: only who both sends and receives notices, by a read at each end.
   const auto rate = [](const char* layout, const char* both) {
     return rate_of(stream({{"nic.qpc_layout", layout},
                            {"nic.qpc_cache.entries", "64"},
                            {"nic.qpc_cache.ways", "64"},
                            {"nic.context_misses", "2"},
                            {"workload.qps", "48"},
-                           {"workload.depth", "4"},
+                           {"workload.outstanding", "1"},
                            {"workload.inline_max", "64"},
                            {"workload.bidirectional", both},
                            {"workload.iterations", "4000"},
@@ -200,7 +218,8 @@ TEST(NicLimitsTest, DISABLED_ContextsCostByRole) {
   EXPECT_LT(rate("by_role", "true"), 0.75 * rate("unified", "true"));
 }
 
-TEST(NicLimitsTest, DISABLED_ReadsFallOutOfTheContextsBeforeWrites) {
+TEST(NicLimitsTest, ReadsFallOutOfTheContextsBeforeWrites) {
+  // 40 queue pairs in turn on 64 entries: a READ needs two of each.
   const auto rate = [](const char* op, const char* entries) {
     return rate_of(stream({{"workload.op", op},
                            {"nic.qpc_read_entries", entries},
@@ -208,7 +227,7 @@ TEST(NicLimitsTest, DISABLED_ReadsFallOutOfTheContextsBeforeWrites) {
                            {"nic.qpc_cache.ways", "64"},
                            {"nic.context_misses", "1"},
                            {"workload.qps", "40"},
-                           {"workload.depth", "4"},
+                           {"workload.outstanding", "1"},
                            {"workload.iterations", "4000"},
                            {"sim.warmup", "1000"}}));
   };
