@@ -101,6 +101,8 @@ struct NicConfig {
   Time command_latency;       ///< firmware time of one command
   StageConfig tcp_tx;         ///< iWARP: TCP/MPA/DDP engine, transmit
   StageConfig tcp_rx;
+  Time uc_gap_time;      ///< UC: a receiver's slow path at each gap of PSNs
+  BitRate mpa_crc_rate;  ///< iWARP: CRC32c of FPDUs, each direction
 };
 
 }  // namespace rnic::config

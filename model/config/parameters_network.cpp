@@ -5,6 +5,7 @@ namespace rnic::config {
 namespace {
 
 constexpr double kMillisecond = 1e6;  // ns
+constexpr double kSecond = 1e9;       // ns
 constexpr double kHour = 3600e9;
 constexpr double kGiB = 1073741824.0;
 
@@ -35,7 +36,7 @@ void add_link(ParameterTable& table) {
       .spec("InfiniBand EDR 4x and IEEE 802.3 100GBASE: 100 Gb/s after line coding")
       .means("data rate, after line coding");
   table.time("link.delay", RNIC_FIELD(link.delay), "10ns")
-      .range(0, kMillisecond)
+      .range(0, kSecond)
       .assumed("2 m of copper at about 5 ns/m")
       .means("propagation delay of one cable");
   table

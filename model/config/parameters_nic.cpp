@@ -80,6 +80,10 @@ void add_work_queue(ParameterTable& table) {
       .range(0, 1e9)
       .assumed("completion queues have a moderation of their own")
       .means("least time between two interrupts of one vector");
+  table.time("nic.uc_gap_time", RNIC_FIELD(nic.uc_gap_time), "0ns")
+      .range(0, 1e9)
+      .assumed("0: as fast as any packet; ConnectX-5 was seen to take 20 us, once for each gap")
+      .means("UC: time that a receiver takes more for the first packet behind a gap of PSNs");
   table.time("nic.command_latency", RNIC_FIELD(nic.command_latency), "10us")
       .range(0, 1e9)
       .assumed("firmware runs on a small embedded core; connecting a QP takes milliseconds in all")
@@ -214,6 +218,11 @@ void add_nic_parameters(ParameterTable& table) {
       .or_word("unlimited", 0)
       .assumed("one QP reaches 92 % of 400 Gb/s, half of a bonded pair: limits of larger devices")
       .means("payload that the requests of one QP may move");
+  table.rate("nic.mpa_crc_rate", RNIC_FIELD(nic.mpa_crc_rate), "unlimited")
+      .range(0.001, 100000)
+      .or_word("unlimited", 0)
+      .assumed("computed in passing; one core of software at 3.5 GB/s: 28Gbps")
+      .means("iWARP with tcp.mpa_crc: FPDU bytes that are checked, in each direction");
   table.rate("nic.read_engine_rate", RNIC_FIELD(nic.read_engine_rate), "unlimited")
       .range(0.001, 100000)
       .or_word("unlimited", 0)

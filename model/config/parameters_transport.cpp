@@ -150,6 +150,9 @@ void add_acknowledgement(ParameterTable& table) {
       .in("packets")
       .assumed("IBTA leaves it open; often enough to bound what a loss repeats, rare on the wire")
       .means("a long message asks for an acknowledgement every n packets, always in its last");
+  table.flag("transport.end_to_end_credits", RNIC_FIELD(transport.end_to_end_credits), "false")
+      .spec("IBTA vol 1, 9.7.7.2; RoCE devices send code 31, no limit, as does any QP with an SRQ")
+      .means("RC: ACKs tell how many RECVs are posted, and SENDs beyond them wait (one may probe)");
   table.time("transport.ack_coalesce_time", RNIC_FIELD(transport.ack_coalesce_time), "0ns")
       .range(0, 1e6)
       .assumed("every request that asks is answered at once: the shortest completion latency")
@@ -215,6 +218,9 @@ void add_tcp_framing(ParameterTable& table) {
   table.flag("tcp.timestamps", RNIC_FIELD(tcp.timestamps), "false")
       .spec("RFC 7323, section 3: optional")
       .means("iWARP: 12 B timestamp option in each segment");
+  table.flag("tcp.mpa_markers", RNIC_FIELD(tcp.mpa_markers), "false")
+      .spec("RFC 5044, 4.3: a receiver's choice; few devices ask for them")
+      .means("iWARP: 4 B marker every 512 B of the stream, both directions");
   table.flag("tcp.mpa_crc", RNIC_FIELD(tcp.mpa_crc), "true")
       .spec("RFC 5044, 4.4: CRC32c unless both ends agree to leave it out")
       .means("iWARP: CRC32c of each FPDU is computed and checked");

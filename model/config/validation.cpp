@@ -144,6 +144,9 @@ void check_network(const Config& config) {
     throw ConfigError(equals("link.down_cable", config.link.down_cable) + " does not exist (" +
                       std::to_string(cables) + " cables)");
   }
+  if (config.nic.mpa_crc_rate.valid() && !config.tcp.mpa_crc) {
+    throw ConfigError("nic.mpa_crc_rate is of the CRC that tcp.mpa_crc=false leaves out");
+  }
   if (config.link.mtu != 0 && protocol == Protocol::kIb) {
     throw ConfigError("link.mtu is Ethernet's; InfiniBand has transport.mtu alone");
   }

@@ -157,6 +157,7 @@ Frame* LinkPort::take_control_frame() {
   Frame* frame = frames_.take();
   frame->frame_class = FrameClass::kLinkControl;
   frame->pad_bytes = 0;
+  frame->marker_count = 0;
   frame->payload_bytes = 0;
   frame->checksums_deferred = true;
   frame->has_payload_data = false;

@@ -92,7 +92,8 @@ void FaultInjector::flip_bit(Frame& frame) {
   }
   // Bytes that exist on the wire only (padding, payload left out) would fail the checksum: let it
   // fail by a bit of its own.
-  const std::uint64_t before_trailer = std::uint64_t{frame.payload_bytes} + frame.pad_bytes;
+  const std::uint64_t before_trailer =
+      std::uint64_t{frame.payload_bytes} + frame.pad_bytes + frame.marker_bytes();
   const std::uint64_t in_trailer = byte < before_trailer ? 0 : byte - before_trailer;
   frame.trailer[in_trailer] ^= mask;
 }

@@ -106,8 +106,8 @@ class ResponderIf : public virtual sc_core::sc_interface {
 /// RxPipeline, as seen by the responder.
 class RxPipelineIf : public virtual sc_core::sc_interface {
  public:
-  /// The job's plan was carried out (or dropped): the QP's next frame may go on.
-  virtual void executed(RxJob* job, Time t) = 0;
+  /// The job's plan was carried out (or dropped) by `t`; the QP's next frame may go on from `next`.
+  virtual void executed(RxJob* job, Time t, Time next) = 0;
   /// The frame's bytes are in memory: frame and job are free.
   virtual void retire(RxJob* job) = 0;
   /// The frame leaves the port's receive buffer; nothing when it has left it before.

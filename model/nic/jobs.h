@@ -46,6 +46,7 @@ struct RxJob : public Waiter {
   bool recv_taken = false;  ///< holds the QP's front RECV
   bool in_port_buffer = false;  ///< occupies the port's receive buffer
   Time left_device{0};      ///< last payload byte on the way to memory
+  Time begun{0};        ///< its execution
   Time arrived{0};
   transport::PieceList pieces;
   std::array<std::uint8_t, 8> atomic_bytes{};  ///< answer of an atomic, as memory holds it

@@ -9,7 +9,8 @@ Packetizer::Packetizer(const sc_core::sc_module_name& name, const config::NicCon
     : sc_module(name),
       transport_(transport),
       jobs_(jobs),
-      stage_(this->name(), config.packetizer, Clock(config.clock_hz)) {
+      stage_(this->name(), config.packetizer, Clock(config.clock_hz)),
+      crc_rate_(config.mpa_crc_rate) {
   packetizer.bind(*this);
   if (extra != nullptr) {
     engine_ = std::make_unique<PipelineStage>(std::string(this->name()) + ".tcp_engine", *extra,
@@ -29,6 +30,9 @@ void Packetizer::packetize(TxJob* job, Time t) {
   frame.answers_qpn = job->plan.ends_answer ? qp.qpn : 0;
   frame.sequence = ++sequence_;
   transport_.build(qp, job->plan, frame);
+  if (engine_ != nullptr && crc_rate_.valid()) {
+    done = stage_.occupy(done, crc_rate_.time_for(frame.payload_bytes));
+  }
   if (frame.trace != nullptr) frame.trace->mark(stats::Stage::kPacketize, done);
   if (frame.frame_class == protocol::FrameClass::kData) ++data_packets_;
   const bool ends_work = job->plan.ends_work;

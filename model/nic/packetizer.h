@@ -31,6 +31,7 @@ class Packetizer : public sc_core::sc_module, public PacketizeIf {
   Pool<TxJob>& jobs_;
   PipelineStage stage_;
   std::unique_ptr<PipelineStage> engine_;
+  BitRate crc_rate_;
   std::uint64_t data_packets_ = 0;
   std::uint64_t sequence_ = 0;
 };

@@ -73,6 +73,8 @@ struct QpContext : transport::QueuePair {
   RxJob* rx_tail = nullptr;
   RxJob* early = nullptr;  ///< came before its turn (selective repeat, TCP), in no order
 
+  Time executed_until{0};  ///< what has arrived so far has taken effect by then
+
   // Atomics under way, and the frame that must not be executed before they are over.
   std::uint32_t atomics_under_way = 0;
   RxJob* behind_atomics = nullptr;

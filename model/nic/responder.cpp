@@ -66,6 +66,7 @@ bool Responder::access_granted(const RxJob& job) {
 }
 
 void Responder::execute(RxJob* job, Time t) {
+  job->begun = t;
   t = stage_.pass(t);
   job->responder = this;
   job->piece = job->piece_count = job->placed = job->header_bytes = 0;
@@ -100,7 +101,7 @@ void Responder::begin(RxJob* job, Time t) {
 
 void Responder::resume(RxJob* job, Time now) {
   if (!job->qp->can_receive()) {  // it failed while the frame waited
-    finish(job, now);
+    finish(job, now, now);
     return;
   }
   need_recv(job, now, true);
@@ -163,7 +164,7 @@ void Responder::slice_datagram(RxJob* job, const protocol::RecvWqe& recv) {
 void Responder::abandon(RxJob* job, Time t) {
   job->finished = true;
   pipeline->release_buffer(job, t);
-  pipeline->executed(job, t);
+  pipeline->executed(job, t, t);
   pipeline->retire(job);
 }
 
@@ -192,7 +193,7 @@ void Responder::check_remote(RxJob* job, Time t) {
   // The whole message is checked at its first packet; a message of no bytes needs no key.
   const std::uint32_t message_length = atomic ? kAtomicBytes : plan.message_length;
   if (message_length == 0) {
-    placed(job, t);
+    placed(job, t, t);
     return;
   }
   Translation& request = job->translation;
@@ -214,7 +215,7 @@ void Responder::check_remote(RxJob* job, Time t) {
 
 void Responder::next_piece(RxJob* job, Time t) {
   if (job->piece == job->piece_count) {
-    placed(job, t);
+    placed(job, t, t);
     return;
   }
   const protocol::Sge& piece = job->pieces[job->piece];
@@ -251,7 +252,9 @@ void Responder::translated(Translation& request, Time t) {
     if (++job->piece < job->piece_count) {
       next_piece(job, t);
     } else {
-      placed(job, std::max(t, job->left_device));
+      // The next packet's way to here may overlap this one's through the DMA engine.
+      const Time left = std::max(t, job->left_device);
+      placed(job, left, std::max(t, left - (t - job->begun)));
     }
     return;
   }
@@ -270,7 +273,7 @@ void Responder::translated(Translation& request, Time t) {
         entry->finished = true;
         entry->placing = false;
       }
-      finish(job, t);
+      finish(job, t, t);
       return;
     default:
       refuse(job, Refusal::kRemoteAccess, t);
@@ -303,11 +306,12 @@ void Responder::write_segments(RxJob* job, Time t) {
 /// Later atomics of the queue pair may overlap this one; its answer keeps its place in the order.
 void Responder::start_atomic(RxJob* job, Time t) {
   QpContext& qp = *job->qp;
+  t = in_order(qp, t);
   job->plan.deferred = true;
   transport_.accept(qp, job->plan, t, job->frame->trace);
   ++qp.atomics_under_way;
   atomics->execute(qp, job->plan, job->frame->trace, job->translation.segments[0].address, t);
-  finish(job, t);
+  finish(job, t, t);
 }
 
 void Responder::atomic_done(QpContext& qp, const RxPlan& plan, stats::MessageTrace* trace, Time t) {
@@ -336,8 +340,16 @@ void Responder::end_atomic(QpContext& qp, Time t) {
   }
 }
 
-void Responder::placed(RxJob* job, Time t) {
+/// What is executed next on a queue pair may begin at `next`, while this leaves the device, but it
+/// takes effect behind it.
+Time Responder::in_order(QpContext& qp, Time t) {
+  qp.executed_until = std::max(qp.executed_until, t);
+  return qp.executed_until;
+}
+
+void Responder::placed(RxJob* job, Time t, Time next) {
   QpContext& qp = *job->qp;
+  t = in_order(qp, t);
   const RxPlan& plan = job->plan;
   const std::uint32_t data = job->placed - job->header_bytes;
   if (instruments_ != nullptr && data > 0) {
@@ -355,20 +367,23 @@ void Responder::placed(RxJob* job, Time t) {
   } else {
     accept(job, t);
   }
-  finish(job, t);
+  finish(job, t, next);
 }
 
 void Responder::accept(RxJob* job, Time t) {
-  transport_.accept(*job->qp, job->plan, t, job->frame->trace);
-  if (job->recv_taken && job->plan.last) complete_recv(job, t);
+  QpContext& qp = *job->qp;
+  const bool takes_recv = job->recv_taken && job->plan.last;
+  if (!qp.rq->shared()) qp.receives_posted = qp.rq->available() - (takes_recv ? 1 : 0);
+  transport_.accept(qp, job->plan, t, job->frame->trace);
+  if (takes_recv) complete_recv(job, t);
 }
 
 void Responder::key_invalidated(RxJob* job, bool allowed, Time t) {
   if (!job->qp->can_receive()) {  // it failed meanwhile
-    finish(job, t);
+    finish(job, t, t);
   } else if (allowed) {
     accept(job, t);
-    finish(job, t);
+    finish(job, t, t);
   } else {
     // IBTA vol 1, 9.9.3 (class J); the RECV's status as Linux' rxe_resp.c has it.
     fail_recv(job, WcStatus::kRemoteInvalidRequestError, Refusal::kRemoteAccess, t);
@@ -396,27 +411,29 @@ void Responder::complete_recv(RxJob* job, Time t) {
   recv_queues->consume(qp, t);
 }
 
-void Responder::finish(RxJob* job, Time t) {
+void Responder::finish(RxJob* job, Time t, Time next) {
   pipeline->release_buffer(job, t);
   job->finished = true;
-  pipeline->executed(job, t);
+  pipeline->executed(job, t, next);
   if (job->writes_pending == 0) pipeline->retire(job);
 }
 
 void Responder::refuse(RxJob* job, Refusal why, Time t) {
   if (job->plan.duplicate) {
-    finish(job, t);  // errors in duplicates are ignored
+    finish(job, t, t);  // errors in duplicates are ignored
     return;
   }
   QpContext& qp = *job->qp;
+  t = in_order(qp, t);
   transport_.refuse(qp, job->plan, why, t);
   // No answer to wait for where nothing is acknowledged.
   if (qp.failed && qp.type != protocol::QpType::kRc) completion->fail(qp, t);
-  finish(job, t);
+  finish(job, t, t);
 }
 
 void Responder::fail_recv(RxJob* job, WcStatus status, Refusal why, Time t) {
   QpContext& qp = *job->qp;
+  t = in_order(qp, t);
   protocol::Cqe cqe;
   cqe.kind = protocol::Cqe::Kind::kResponderError;
   cqe.status = status;

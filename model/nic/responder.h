@@ -63,9 +63,10 @@ class Responder : public sc_core::sc_module,
   void check_remote(RxJob* job, Time t);
   void next_piece(RxJob* job, Time t);
   void write_segments(RxJob* job, Time t);
-  void placed(RxJob* job, Time t);
+  static Time in_order(QpContext& qp, Time t);
+  void placed(RxJob* job, Time t, Time next);
   void accept(RxJob* job, Time t);
-  void finish(RxJob* job, Time t);
+  void finish(RxJob* job, Time t, Time next);
   void complete_recv(RxJob* job, Time t);
   void refuse(RxJob* job, transport::Refusal why, Time t);
   /// One atomic less is under way; what waited for the last one goes on.

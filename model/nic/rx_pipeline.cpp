@@ -26,7 +26,9 @@ RxPipeline::RxPipeline(const sc_core::sc_module_name& name, const config::NicCon
       by_role_(config.qpc_layout == config::QpcLayout::kByRole || config.qpc_read_entries > 0 ||
                config.qpc_cache.split),
       clock_(config.clock_hz),
-      stage_(this->name(), config.rx_parse, clock_) {
+      stage_(this->name(), config.rx_parse, clock_),
+      crc_rate_(config.mpa_crc_rate),
+      gap_time_(config.uc_gap_time) {
   pipeline.bind(*this);
   if (extra != nullptr) {
     engine_ =
@@ -78,7 +80,10 @@ void RxPipeline::frame_arrived(protocol::Frame* frame, Time now) {
     drop(frame, drops_.bad_state, t);
     return;
   }
-  if (engine_ != nullptr) t = engine_->pass(t);
+  if (engine_ != nullptr) {
+    t = engine_->pass(t);
+    if (crc_rate_.valid()) t = stage_.occupy(t, crc_rate_.time_for(frame->payload_bytes));
+  }
   RxJob* job = jobs_.take();
   job->qp = qp;
   job->frame = frame;
@@ -89,13 +94,19 @@ void RxPipeline::frame_arrived(protocol::Frame* frame, Time now) {
   job->arrived = t;
   job->in_port_buffer = true;
   const bool first = qp->rx_head == nullptr;
+  // While held frames are executed, what arrives joins them in the reorder buffer.
+  const bool joins = !first && (qp->early != nullptr || !qp->rx_tail->in_port_buffer);
   if (first) {
     qp->rx_head = job;
   } else {
     qp->rx_tail->next = job;
   }
   qp->rx_tail = job;
-  if (first) process(job, t, false);
+  if (first) {
+    process(job, t, false);
+  } else if (joins) {
+    release_buffer(job, t);
+  }
 }
 
 void RxPipeline::resume(RxJob* job, Time now) {
@@ -147,12 +158,13 @@ void RxPipeline::process(RxJob* job, Time t, bool again) {
       qp.established = true;
       events->raise({protocol::EventType::kCommEstablished, qp.qpn}, t);
     }
+    if (job->plan.sequence_gap) t += gap_time_;
     if (wqe_cache_ == nullptr || wqe_here(job, t, false)) responder->execute(job, t);
     return;
   }
   if (job->plan.disconnected) completion->fail(qp, t);
   release_buffer(job, t);
-  executed(job, t);
+  executed(job, t, t);
   retire(job);
 }
 
@@ -168,7 +180,7 @@ void RxPipeline::hold(RxJob* job, Time t) {
   leave_queue(job);
   job->next = qp.early;
   qp.early = job;
-  go_on(qp, t);
+  go_on(qp, t, t);
 }
 
 RxJob* RxPipeline::take_early(QpContext& qp) {
@@ -190,9 +202,9 @@ RxJob* RxPipeline::take_early(QpContext& qp) {
   return due;
 }
 
-void RxPipeline::executed(RxJob* job, Time t) {
+void RxPipeline::executed(RxJob* job, Time t, Time next) {
   leave_queue(job);
-  go_on(*job->qp, t);
+  go_on(*job->qp, t, next);
 }
 
 void RxPipeline::leave_queue(RxJob* job) {
@@ -201,11 +213,11 @@ void RxPipeline::leave_queue(RxJob* job) {
   if (qp.rx_head == nullptr) qp.rx_tail = nullptr;
 }
 
-void RxPipeline::go_on(QpContext& qp, Time t) {
+void RxPipeline::go_on(QpContext& qp, Time t, Time next) {
   completion->retire(qp, t);
   timer->update(qp);
   scheduler->activate(qp, t);
-  run_queue(qp, t);
+  run_queue(qp, next);
 }
 
 void RxPipeline::run_queue(QpContext& qp, Time t) {

@@ -46,7 +46,7 @@ class RxPipeline : public sc_core::sc_module, public RxPipelineIf {
   /// A frame's last bit is in. The pipeline owns it from here.
   void frame_arrived(protocol::Frame* frame, Time now);
 
-  void executed(RxJob* job, Time t) override;
+  void executed(RxJob* job, Time t, Time next) override;
   void retire(RxJob* job) override;
   void release_buffer(RxJob* job, Time t) override;
 
@@ -73,7 +73,7 @@ class RxPipeline : public sc_core::sc_module, public RxPipelineIf {
   void process(RxJob* job, Time t, bool again);
   void hold(RxJob* job, Time t);
   static void leave_queue(RxJob* job);
-  void go_on(QpContext& qp, Time t);
+  void go_on(QpContext& qp, Time t, Time next);
   RxJob* take_early(QpContext& qp);
   ContextRole role_of(const RxJob& job) const;
   /// Whether the WQE that the frame answers is on chip; if not, the job is resumed when it is.
@@ -89,6 +89,8 @@ class RxPipeline : public sc_core::sc_module, public RxPipelineIf {
   WqeCache* wqe_cache_ = nullptr;
   Clock clock_;
   PipelineStage stage_;
+  BitRate crc_rate_;
+  Time gap_time_;
   std::unique_ptr<PipelineStage> engine_;
   RxDrops drops_;
   Time silent_from_ = kTimeNever;

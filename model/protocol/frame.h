@@ -54,8 +54,10 @@ struct Frame {
   std::uint8_t header[kMaxHeaderBytes];    ///< first byte on the wire .. last byte before payload
   std::uint8_t trailer[kMaxTrailerBytes];  ///< valid when !checksums_deferred
   std::uint16_t header_bytes;
-  std::uint8_t trailer_bytes;  ///< ICRC + VCRC, ICRC + FCS, or MPA CRC + FCS
-  std::uint8_t pad_bytes;      ///< zero bytes between payload and trailer
+  std::uint8_t trailer_bytes;       ///< ICRC + VCRC, ICRC + FCS, or MPA CRC + FCS
+  std::uint8_t pad_bytes;           ///< zero bytes between payload and trailer
+  std::uint16_t marker_offset = 0;  ///< MPA: where in the interval of markers the FPDU starts
+  std::uint16_t marker_count = 0;   ///< MPA: markers inside it; their bytes are in no other field
   std::uint32_t payload_bytes;
   std::uint32_t wire_bytes;  ///< line time in byte times: header .. trailer, minimum size, preamble
                              ///< and gap, or start/end symbols
@@ -75,8 +77,9 @@ struct Frame {
 
   /// Bytes that occupy receive buffers: first header byte to last trailer byte.
   std::uint32_t frame_bytes() const {
-    return header_bytes + payload_bytes + pad_bytes + trailer_bytes;
+    return header_bytes + payload_bytes + pad_bytes + trailer_bytes + marker_bytes();
   }
+  std::uint32_t marker_bytes() const { return 4U * marker_count; }
 };
 
 /// Makes `copy` a frame of the same bytes. Nobody's message: it carries no trace.
@@ -86,6 +89,8 @@ inline void copy_frame(const Frame& frame, Frame& copy) {
   copy.header_bytes = frame.header_bytes;
   copy.trailer_bytes = frame.trailer_bytes;
   copy.pad_bytes = frame.pad_bytes;
+  copy.marker_offset = frame.marker_offset;
+  copy.marker_count = frame.marker_count;
   copy.payload_bytes = frame.payload_bytes;
   copy.wire_bytes = frame.wire_bytes;
   copy.frame_class = frame.frame_class;

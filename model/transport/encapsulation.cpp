@@ -14,7 +14,7 @@ ParsedOuter Encapsulation::parse(const Frame& frame) const {
   ParsedOuter outer = parse_outer(frame.header, frame.header_bytes);
   if (!outer.ok()) return outer;
   const std::uint32_t inner_bytes = frame.header_bytes - outer.inner_offset + frame.payload_bytes +
-                                    frame.pad_bytes + inner_crc_bytes(frame);
+                                    frame.pad_bytes + frame.marker_bytes() + inner_crc_bytes(frame);
   if (outer.inner_bytes != inner_bytes) outer.status = ParseStatus::kMalformed;
   return outer;
 }
@@ -88,13 +88,17 @@ void Encapsulation::linearize(const Frame& frame, std::vector<std::uint8_t>& out
   std::memcpy(header, frame.header, frame.header_bytes);
   std::memcpy(trailer, frame.trailer, sizeof trailer);
   if (frame.checksums_deferred) seal(frame, header, trailer);
-  out.insert(out.end(), header, header + frame.header_bytes);
-  if (frame.has_payload_data && frame.payload_bytes > 0) {
-    out.insert(out.end(), frame.payload.data(), frame.payload.data() + frame.payload_bytes);
+  if (frame.marker_count > 0) {
+    append_marked(frame, header, out);
   } else {
-    out.insert(out.end(), frame.payload_bytes, 0);
+    out.insert(out.end(), header, header + frame.header_bytes);
+    if (frame.has_payload_data && frame.payload_bytes > 0) {
+      out.insert(out.end(), frame.payload.data(), frame.payload.data() + frame.payload_bytes);
+    } else {
+      out.insert(out.end(), frame.payload_bytes, 0);
+    }
+    out.insert(out.end(), frame.pad_bytes, 0);
   }
-  out.insert(out.end(), frame.pad_bytes, 0);
   const std::uint32_t inner = inner_crc_bytes(frame);
   out.insert(out.end(), trailer, trailer + inner);
   out.insert(out.end(), minimum_pad(frame), 0);

@@ -145,6 +145,9 @@ class Encapsulation {
   /// Zero bytes that bring the frame to the link's minimum.
   virtual std::uint32_t minimum_pad(const protocol::Frame& frame) const = 0;
   virtual std::uint32_t inner_crc(const protocol::Frame& frame) const = 0;
+  /// Appends header, payload and pad of a frame with MPA markers, with `header` for its header.
+  virtual void append_marked(const protocol::Frame& /*frame*/, const std::uint8_t* /*header*/,
+                             std::vector<std::uint8_t>& /*out*/) const {}
   virtual bool checks_inner_crc() const { return true; }
   virtual std::uint32_t link_crc(const Pieces& pieces) const = 0;
   virtual bool ip_checksum_ok(const protocol::Frame&) const { return true; }

@@ -2,8 +2,10 @@
 #include "transport/ethernet_encapsulation.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "protocol/crc.h"
+#include "protocol/mpa.h"
 #include "protocol/tcp_header.h"
 #include "protocol/udp.h"
 
@@ -91,9 +93,16 @@ std::uint32_t EthernetEncapsulation::minimum_pad(const Frame& frame) const {
 }
 
 std::uint32_t EthernetEncapsulation::link_crc(const Pieces& pieces) const {
-  std::uint32_t crc = protocol::crc32(pieces.header, pieces.frame.header_bytes);
-  crc = protocol::crc32(pieces.payload(), pieces.frame.payload_bytes, crc);
-  crc = protocol::crc32(nullptr, pieces.frame.pad_bytes, crc);
+  std::uint32_t crc = 0;
+  if (pieces.frame.marker_count > 0) {
+    std::vector<std::uint8_t> bytes;
+    append_marked(pieces.frame, pieces.header, bytes);
+    crc = protocol::crc32(bytes.data(), bytes.size());
+  } else {
+    crc = protocol::crc32(pieces.header, pieces.frame.header_bytes);
+    crc = protocol::crc32(pieces.payload(), pieces.frame.payload_bytes, crc);
+    crc = protocol::crc32(nullptr, pieces.frame.pad_bytes, crc);
+  }
   crc = protocol::crc32(pieces.inner_crc, pieces.inner_crc_bytes, crc);
   return protocol::crc32(nullptr, minimum_pad(pieces.frame), crc);
 }
@@ -342,10 +351,41 @@ std::uint32_t TcpEncapsulation::inner_crc(const Frame& frame) const {
   const std::uint32_t start =
       tcp + 4U * (frame.header[tcp + protocol::TcpHeader::kDataOffsetOffset] >> 4);
   if (start > frame.header_bytes) return 0;  // a corrupted header: no CRC can be right
+  if (frame.marker_count > 0) {
+    std::vector<std::uint8_t> bytes;
+    append_marked(frame, frame.header, bytes);
+    return protocol::crc32c(bytes.data() + start, bytes.size() - start);
+  }
   std::uint32_t crc = protocol::crc32c(frame.header + start, frame.header_bytes - start);
   crc = protocol::crc32c(frame.has_payload_data ? frame.payload.data() : nullptr,
                          frame.payload_bytes, crc);
   return protocol::crc32c(nullptr, frame.pad_bytes, crc);
+}
+
+void TcpEncapsulation::append_marked(const Frame& frame, const std::uint8_t* header,
+                                     std::vector<std::uint8_t>& out) const {
+  const std::uint32_t tcp = tcp_offset(header, link_bytes_of(header));
+  const std::uint32_t start =
+      tcp + 4U * (header[tcp + protocol::TcpHeader::kDataOffsetOffset] >> 4);
+  if (tcp == 0 || start + protocol::kMpaLengthBytes > frame.header_bytes) {  // a corrupted header
+    out.insert(out.end(), frame.header_bytes + frame.payload_bytes + frame.pad_bytes, 0);
+    return;
+  }
+  std::vector<std::uint8_t> ulpdu(header + start + protocol::kMpaLengthBytes,
+                                  header + frame.header_bytes);
+  if (frame.has_payload_data) {
+    ulpdu.insert(ulpdu.end(), frame.payload.data(), frame.payload.data() + frame.payload_bytes);
+  } else {
+    ulpdu.insert(ulpdu.end(), frame.payload_bytes, 0);
+  }
+  out.insert(out.end(), header, header + start);
+  const std::size_t fpdu = out.size();
+  protocol::append_fpdu(out, ulpdu.data(), static_cast<std::uint16_t>(ulpdu.size()), false, true,
+                        frame.marker_offset);
+  // The length as the header has it, which a fault may have changed.
+  std::memcpy(out.data() + fpdu + (frame.marker_offset == 0 ? protocol::kMpaMarkerBytes : 0),
+              header + start, protocol::kMpaLengthBytes);
+  out.resize(out.size() - protocol::kMpaCrcBytes);
 }
 
 std::size_t TcpEncapsulation::tcp_checksum_offset(const Frame& frame) const {
@@ -365,6 +405,14 @@ std::uint16_t TcpEncapsulation::tcp_checksum(const Pieces& pieces) const {
   sum.add_number(protocol::kIpProtocolTcp);
   sum.add_number(header_left + pieces.frame.payload_bytes + pieces.frame.pad_bytes +
                  pieces.inner_crc_bytes);
+  if (pieces.frame.marker_count > 0) {
+    std::vector<std::uint8_t> bytes;
+    append_marked(pieces.frame, pieces.header, bytes);
+    sum.add_number(pieces.frame.marker_bytes());
+    sum.add(bytes.data() + tcp, bytes.size() - tcp);
+    sum.add(pieces.inner_crc, pieces.inner_crc_bytes);
+    return sum.value();
+  }
   sum.add(pieces.header + tcp, header_left);
   // Missing payload is zeros, and so is the pad: neither changes the sum, but an odd payload
   // shifts the pad, so that the CRC lands on an even offset again.

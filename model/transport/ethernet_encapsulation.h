@@ -114,6 +114,8 @@ class TcpEncapsulation final : public IpEncapsulation {
   bool checks_inner_crc() const override { return mpa_crc_; }
   std::size_t tcp_checksum_offset(const protocol::Frame& frame) const override;
   std::uint16_t tcp_checksum(const Pieces& pieces) const override;
+  void append_marked(const protocol::Frame& frame, const std::uint8_t* header,
+                     std::vector<std::uint8_t>& out) const override;
 
   bool mpa_crc_;
 };

@@ -18,6 +18,7 @@ std::unique_ptr<Transport> make_transport(const config::Config& config,
   rc.ack_gap = config.transport.ack_coalesce_time;
   rc.window = config.transport.window;
   rc.selective_repeat = config.transport.recovery == config::Recovery::kSelectiveRepeat;
+  rc.end_to_end_credits = config.transport.end_to_end_credits;
   rc.sequence_nak = config.transport.sequence_nak;
   rc.timers.min_ack_timeout = config.transport.min_ack_timeout;
   rc.timers.ack_timeout_factor = config.transport.ack_timeout_factor;

@@ -78,6 +78,10 @@ void IbTransport::receive_connected(QueuePair& qp, const Incoming& in, RxPlan& p
   using Kind = InboundMessage::Kind;
   if (in.info.starts_message()) {
     if (qp.inbound.kind != Kind::kNone) drop_message(qp);  // its end was lost
+    if (in.bth.psn != qp.expected_psn) {
+      plan.sequence_gap = true;
+      ++counters_.out_of_sequence;
+    }
     qp.expected_psn = in.bth.psn;
   } else if (in.bth.psn != qp.expected_psn) {
     ++counters_.out_of_sequence;

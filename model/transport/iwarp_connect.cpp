@@ -34,7 +34,7 @@ void IwarpTransport::start_setup(IwarpConnection& c) {
   const auto waiting = std::find_if(backlog_.begin(), backlog_.end(),
                                     [&c](const Waiting& w) { return w.key == c.key; });
   if (waiting == backlog_.end()) return;
-  c.tcp.open_receive(first_sequence(waiting->sequence));
+  open_receive(c, waiting->sequence);
   c.setup.received(SetupSegment::kSyn, false);
   backlog_.erase(waiting);
 }
@@ -88,6 +88,7 @@ void IwarpTransport::build_setup(const QueuePair& qp, const TxPlan& plan,
     options.mss = static_cast<std::uint16_t>(mss_option_);
     options.has_window_scale = true;
     options.window_scale = window_scale_;
+    options.sack_permitted = config_.sack;
   }
   options.has_timestamps = config_.timestamps;
   options.timestamp = plan.timestamp;
@@ -122,6 +123,7 @@ void IwarpTransport::build_setup(const QueuePair& qp, const TxPlan& plan,
       static_cast<std::uint16_t>(encapsulation_.outer_bytes() + tcp_bytes + stream_bytes);
   frame.payload_bytes = 0;
   frame.pad_bytes = 0;
+  frame.marker_count = 0;
   frame.trailer_bytes = static_cast<std::uint8_t>(encapsulation_.link_crc_bytes());
   frame.lane = encapsulation_.lane_of(qp.av);
   frame.wire_bytes = encapsulation_.wire_bytes(frame.frame_bytes());
@@ -156,7 +158,7 @@ bool IwarpTransport::receive_setup(QueuePair& qp, const protocol::Frame& frame) 
   }
   if (c.setup.done() && !ours) return false;
   const auto tcp = TcpHeader::decode(frame.header + encapsulation_.outer_bytes());
-  if (is_syn(segment) && !c.setup.done()) c.tcp.open_receive(first_sequence(tcp.sequence));
+  if (is_syn(segment) && !c.setup.done()) open_receive(c, tcp.sequence);
   const bool acknowledged =
       tcp.ack && tcp.acknowledgement == static_cast<std::uint32_t>(c.first_sequence);
   c.setup.received(segment, acknowledged);
@@ -174,12 +176,21 @@ bool IwarpTransport::disconnect(QueuePair& qp) {
   return c.reset_pending;
 }
 
+/// The last segment of this end.
 void IwarpTransport::plan_reset(QueuePair& qp, Time now, TxPlan& plan) {
   IwarpConnection& c = connection(qp);
   c.reset_pending = false;
   plan = TxPlan{};
   plan.is_response = true;
   plan.last = true;
+  if (c.fin_received) {  // with a terminate message: the answer closes this direction, too
+    plan.frame_class = protocol::FrameClass::kAck;
+    plan.closes_stream = true;
+    fill_tcp(c, now, true, plan);
+    ++plan.stream_ack;
+    ++counters_.acks_sent;
+    return;
+  }
   plan.setup = SetupSegment::kReset;
   plan.frame_class = protocol::FrameClass::kConnection;
   fill_tcp(c, now, true, plan);

@@ -45,6 +45,7 @@ struct IwarpConnection : ConnectionState {
   ConnectionKey key;                 ///< under which arriving segments find it
   bool initiator = false;            ///< this end sends the SYN
   std::uint64_t first_sequence = 0;  ///< of this end's first FPDU
+  std::uint32_t peer_sequence = 0;   ///< of the peer's first FPDU
   IwarpSetup setup;
 
   // Outgoing. Messages before `cursor` are completely planned; `cursor_offset` bytes of the

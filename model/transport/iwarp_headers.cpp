@@ -95,13 +95,21 @@ void IwarpTransport::build(const QueuePair& qp, const TxPlan& plan, protocol::Fr
   std::uint8_t* p = tcp_at + tcp_bytes;
   std::uint32_t stream_bytes = 0;
   frame.pad_bytes = 0;
+  frame.marker_count = 0;
   frame.trailer_bytes = static_cast<std::uint8_t>(encapsulation_.link_crc_bytes());
   if (has_fpdu) {
     const std::uint32_t headers = write_ulpdu(c, plan, p + protocol::kMpaLengthBytes);
     const std::uint32_t ulpdu = headers + plan.length;
     protocol::store_be16(p, static_cast<std::uint16_t>(ulpdu));
     p += protocol::kMpaLengthBytes + headers;
-    stream_bytes = protocol::fpdu_bytes(ulpdu);
+    stream_bytes = this->stream_bytes(plan.stream - c.first_sequence, ulpdu);
+    if (config_.mpa_markers) {
+      constexpr std::uint32_t kInterval = protocol::kMpaMarkerInterval;
+      frame.marker_offset =
+          static_cast<std::uint16_t>((plan.stream - c.first_sequence) % kInterval);
+      frame.marker_count = static_cast<std::uint16_t>((stream_bytes - protocol::fpdu_bytes(ulpdu)) /
+                                                      protocol::kMpaMarkerBytes);
+    }
     frame.pad_bytes = static_cast<std::uint8_t>(protocol::mpa_pad(ulpdu));
     frame.trailer_bytes = static_cast<std::uint8_t>(encapsulation_.trailer_bytes());
   }
@@ -159,7 +167,7 @@ bool IwarpTransport::decode(const protocol::Frame& frame, Segment& in) const {
   p += protocol::kMpaLengthBytes;
   const auto header_bytes = static_cast<std::uint32_t>(end - p);
   if (in.ulpdu_bytes != header_bytes + frame.payload_bytes) return false;
-  in.stream_bytes = protocol::fpdu_bytes(in.ulpdu_bytes);
+  in.stream_bytes = protocol::fpdu_bytes(in.ulpdu_bytes) + frame.marker_bytes();
   in.control = DdpControl::decode(p);
   const std::uint32_t ddp_bytes = in.control.tagged ? DdpTagged::kBytes : DdpUntagged::kBytes;
   if (header_bytes < ddp_bytes) return false;

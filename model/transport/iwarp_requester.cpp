@@ -94,21 +94,22 @@ PlanStatus IwarpTransport::plan_request(QueuePair& qp, Time now, TxPlan& plan) {
     qp.retry_deadline = now;  // the timer is what retires an entry without any frame arriving
     return PlanStatus::kDelayed;
   }
-  if (!may_issue(qp, *entry) || !c.tcp.can_send(first_segment_bytes(entry->wqe))) {
+  if (!may_issue(qp, *entry) || !c.tcp.can_send(first_segment_bytes(c, entry->wqe))) {
     return PlanStatus::kBlocked;
   }
   issue(qp, *entry);
   return plan_segment(qp, now, plan) ? PlanStatus::kPlanned : PlanStatus::kBlocked;
 }
 
-std::uint32_t IwarpTransport::first_segment_bytes(const SendWqe& wqe) const {
+std::uint32_t IwarpTransport::first_segment_bytes(const IwarpConnection& c,
+                                                  const SendWqe& wqe) const {
   DdpMessage message;
   message.opcode = wqe.is_read()     ? RdmapOpcode::kReadRequest
                    : wqe.is_atomic() ? RdmapOpcode::kAtomicRequest
                    : wqe.is_send()   ? RdmapOpcode::kSend
                                      : RdmapOpcode::kWrite;
   message.length = wqe.is_send() || wqe.is_write() ? wqe.length : 0;
-  return segment_bytes(message, 0);
+  return segment_bytes(c, message, 0, c.stream_end);
 }
 
 void IwarpTransport::describe_request(const SendEntry& entry, const DdpMessage& message,

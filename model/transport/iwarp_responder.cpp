@@ -270,7 +270,8 @@ void IwarpTransport::accept(QueuePair& qp, const RxPlan& plan, Time now,
   IwarpConnection& c = connection(qp);
   if (plan.out_of_order) {
     const std::uint32_t header = rdmap_header_bytes(RdmapOpcode::kWrite);
-    c.tcp.keep_early(plan.psn, protocol::fpdu_bytes(header + plan.length), false, plan.last);
+    const std::uint32_t bytes = stream_bytes(plan.psn - c.peer_sequence, header + plan.length);
+    c.tcp.keep_early(plan.psn, bytes, false, plan.last);
     c.tcp.owe_duplicate_ack();
     update_deadline(qp);
     return;

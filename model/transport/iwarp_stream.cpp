@@ -26,16 +26,20 @@ std::uint32_t IwarpTransport::segment_payload(const DdpMessage& message,
   return std::min(capacity(message.opcode), message.length - offset);
 }
 
-std::uint32_t IwarpTransport::segment_bytes(const DdpMessage& message, std::uint32_t offset) const {
-  return fpdu_bytes(rdmap_header_bytes(message.opcode) + segment_payload(message, offset));
+std::uint32_t IwarpTransport::segment_bytes(const IwarpConnection& c, const DdpMessage& message,
+                                            std::uint32_t offset, std::uint64_t at) const {
+  return stream_bytes(at - c.first_sequence,
+                      rdmap_header_bytes(message.opcode) + segment_payload(message, offset));
 }
 
-std::uint32_t IwarpTransport::first_segment_bytes(const ResponseEntry& response) const {
+std::uint32_t IwarpTransport::first_segment_bytes(const IwarpConnection& c,
+                                                  const ResponseEntry& response) const {
+  const std::uint64_t behind = c.stream_end - c.first_sequence;
   if (response.kind == ResponseEntry::Kind::kAtomicResponse) {
-    return fpdu_bytes(rdmap_header_bytes(RdmapOpcode::kAtomicResponse));
+    return stream_bytes(behind, rdmap_header_bytes(RdmapOpcode::kAtomicResponse));
   }
   const std::uint32_t payload = std::min(capacity(RdmapOpcode::kReadResponse), response.length);
-  return fpdu_bytes(rdmap_header_bytes(RdmapOpcode::kReadResponse) + payload);
+  return stream_bytes(behind, rdmap_header_bytes(RdmapOpcode::kReadResponse) + payload);
 }
 
 /// Puts a message at the end of the stream.
@@ -43,9 +47,15 @@ DdpMessage& IwarpTransport::append(IwarpConnection& c, const DdpMessage& message
   const std::uint32_t per_segment = capacity(message.opcode);
   const std::uint32_t before_last = message.length == 0 ? 0 : (message.length - 1) / per_segment;
   DdpMessage& added = c.messages.push_back(message);
-  added.start = c.stream_end;
-  added.end = added.start + std::uint64_t{before_last} * fpdu_bytes(mulpdu_) +
-              segment_bytes(message, before_last * per_segment);
+  added.start = added.end = c.stream_end;
+  if (config_.mpa_markers) {
+    for (std::uint32_t i = 0; i < before_last; ++i) {
+      added.end += stream_bytes(added.end - c.first_sequence, mulpdu_);
+    }
+  } else {
+    added.end += std::uint64_t{before_last} * fpdu_bytes(mulpdu_);
+  }
+  added.end += segment_bytes(c, message, before_last * per_segment, added.end);
   c.stream_end = added.end;
   return added;
 }
@@ -55,7 +65,7 @@ DdpMessage& IwarpTransport::append(IwarpConnection& c, const DdpMessage& message
 bool IwarpTransport::plan_segment(QueuePair& qp, Time now, TxPlan& plan) {
   IwarpConnection& c = connection(qp);
   DdpMessage& message = c.messages[c.cursor];
-  const std::uint32_t bytes = segment_bytes(message, c.cursor_offset);
+  const std::uint32_t bytes = segment_bytes(c, message, c.cursor_offset, c.tcp.send_next());
   if (!c.tcp.can_send(bytes)) return false;
   const SendEntry* entry = nullptr;
   if (!message.is_response) {
@@ -150,10 +160,10 @@ bool IwarpTransport::response_due(const QueuePair& qp) const {
     const DdpMessage& message = c->messages[c->cursor];
     // A request is continued from here too when a response waits for its end.
     return (message.is_response || c->tcp.retransmitting() || !qp.responses.empty()) &&
-           c->tcp.can_send(segment_bytes(message, c->cursor_offset));
+           c->tcp.can_send(segment_bytes(*c, message, c->cursor_offset, c->tcp.send_next()));
   }
   return !qp.responses.empty() && !qp.responses.front().pending &&
-         c->tcp.can_send(first_segment_bytes(qp.responses.front()));
+         c->tcp.can_send(first_segment_bytes(*c, qp.responses.front()));
 }
 
 bool IwarpTransport::plan_response(QueuePair& qp, Time now, TxPlan& plan) {
@@ -177,7 +187,7 @@ bool IwarpTransport::plan_response(QueuePair& qp, Time now, TxPlan& plan) {
   }
   if (!c.mid_message() && !qp.responses.empty() && qp.state != protocol::QpState::kRtr) {
     const ResponseEntry& response = qp.responses.front();
-    if (!response.pending && c.tcp.can_send(first_segment_bytes(response))) {
+    if (!response.pending && c.tcp.can_send(first_segment_bytes(c, response))) {
       append(c, response_message(response));
       qp.responses.pop_front();
     }
@@ -196,8 +206,14 @@ void IwarpTransport::seek(IwarpConnection& c) const {
   while (c.mid_message() && c.messages[c.cursor].end <= at) ++c.cursor;
   if (!c.mid_message() || at <= c.messages[c.cursor].start) return;
   const DdpMessage& message = c.messages[c.cursor];
-  const auto segment = static_cast<std::uint32_t>((at - message.start) / fpdu_bytes(mulpdu_));
-  c.cursor_offset = segment * capacity(message.opcode);
+  std::uint32_t segments = 0;
+  if (config_.mpa_markers) {
+    std::uint64_t start = message.start;
+    for (; start < at; ++segments) start += stream_bytes(start - c.first_sequence, mulpdu_);
+  } else {
+    segments = static_cast<std::uint32_t>((at - message.start) / fpdu_bytes(mulpdu_));
+  }
+  c.cursor_offset = segments * capacity(message.opcode);
 }
 
 /// Forgets messages that have arrived, and finishes the WRITEs and SENDs among them.

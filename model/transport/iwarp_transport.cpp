@@ -35,15 +35,15 @@ IwarpTransport::IwarpTransport(const config::TcpConfig& tcp,
                                const config::TransportConfig& transport,
                                const Encapsulation& encapsulation, const PortIdentity& identity)
     : config_(tcp), encapsulation_(encapsulation), identity_(identity) {
-  if (tcp.mpa_markers) throw ConfigError("tcp.mpa_markers=true is not supported (valid: false)");
   ipv6_ = encapsulation.outer_bytes() >= protocol::EthernetHeader::kBytes + kIpv6Bytes;
   tcp_header_bytes_ =
       protocol::TcpHeader::kBytes + (tcp.timestamps ? protocol::TcpOptions::kTimestampBytes : 0);
   const std::uint32_t headers = (ipv6_ ? kIpv6Bytes : kIpv4Bytes) + tcp_header_bytes_;
   const std::uint32_t emss = transport.mtu - headers;
   mss_option_ = transport.mtu - (ipv6_ ? kIpv6Bytes : kIpv4Bytes) - protocol::TcpHeader::kBytes;
-  mulpdu_ = protocol::mulpdu(emss, false);
-  if (transport.mtu < headers + protocol::fpdu_bytes(mulpdu_)) {
+  mulpdu_ = protocol::mulpdu(emss, tcp.mpa_markers);
+  // A marker before the first byte is the worst case.
+  if (transport.mtu < headers + stream_bytes(0, mulpdu_)) {
     throw ConfigError("transport.mtu=" + std::to_string(transport.mtu) +
                       " is too small for one FPDU of iWARP");
   }
@@ -89,7 +89,7 @@ void IwarpTransport::choose_ports(const QueuePair& qp, IwarpConnection& c) const
 void IwarpTransport::connect(QueuePair& qp) {
   auto c = std::make_unique<IwarpConnection>(tcp_);
   choose_ports(qp, *c);
-  c->tcp.open_receive(first_sequence(qp.expected_psn));
+  open_receive(*c, qp.expected_psn);
   c->next_msn.fill(1);
   c->expected_msn.fill(1);
   c->key = {address_key(qp.av.destination_ipv4, qp.av.destination_gid), c->peer_port,
@@ -99,6 +99,12 @@ void IwarpTransport::connect(QueuePair& qp) {
   qp.responses.clear();
   qp.reads_in_service = 0;
   qp.retry_deadline = kTimeNever;
+}
+
+/// The peer begins with `psn`.
+void IwarpTransport::open_receive(IwarpConnection& c, std::uint32_t psn) {
+  c.peer_sequence = first_sequence(psn);
+  c.tcp.open_receive(c.peer_sequence);
 }
 
 void IwarpTransport::start_sending(QueuePair& qp) {

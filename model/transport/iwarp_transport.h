@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "config/transport_config.h"
+#include "protocol/mpa.h"
 #include "transport/encapsulation.h"
 #include "transport/iwarp_connection.h"
 #include "transport/tcp/connection_table.h"
@@ -40,7 +41,8 @@ namespace rnic::transport {
 /// - SEND with immediate does not exist (RFC 7306 has no such message): it completes with a local
 ///   operation error, as does a READ of more than one scatter element. WRITE with immediate is an
 ///   RDMA Write and an Immediate Data message; its receive completion counts no bytes.
-/// - Markers are not supported: ConfigError.
+/// - Markers (tcp.mpa_markers, both ends) are in the bytes of the wire and in all sizes; a frame's
+///   own header and payload are without them (Frame::marker_count).
 class IwarpTransport : public Transport {
  public:
   IwarpTransport(const config::TcpConfig& tcp, const config::TransportConfig& transport,
@@ -81,15 +83,23 @@ class IwarpTransport : public Transport {
     return static_cast<IwarpConnection&>(*qp.connection);
   }
   static void update_deadline(QueuePair& qp);
+  static void open_receive(IwarpConnection& c, std::uint32_t psn);
   std::uint64_t address_key(std::uint32_t ipv4, const protocol::Gid& gid) const;
   void choose_ports(const QueuePair& qp, IwarpConnection& c) const;
 
   // Stream.
   std::uint32_t capacity(protocol::RdmapOpcode opcode) const;
   std::uint32_t segment_payload(const DdpMessage& message, std::uint32_t offset) const;
-  std::uint32_t segment_bytes(const DdpMessage& message, std::uint32_t offset) const;
-  std::uint32_t first_segment_bytes(const ResponseEntry& response) const;
-  std::uint32_t first_segment_bytes(const protocol::SendWqe& wqe) const;
+  /// Stream bytes of an FPDU `behind` bytes behind the first one of its direction.
+  std::uint32_t stream_bytes(std::uint64_t behind, std::uint32_t ulpdu) const {
+    const std::uint32_t bytes = protocol::fpdu_bytes(ulpdu);
+    if (!config_.mpa_markers) return bytes;
+    return static_cast<std::uint32_t>(protocol::fpdu_stream_bytes(behind, bytes, true));
+  }
+  std::uint32_t segment_bytes(const IwarpConnection& c, const DdpMessage& message,
+                              std::uint32_t offset, std::uint64_t at) const;
+  std::uint32_t first_segment_bytes(const IwarpConnection& c, const ResponseEntry& response) const;
+  std::uint32_t first_segment_bytes(const IwarpConnection& c, const protocol::SendWqe& wqe) const;
   DdpMessage& append(IwarpConnection& c, const DdpMessage& message) const;
   bool plan_segment(QueuePair& qp, Time now, TxPlan& plan);
   void plan_ack(QueuePair& qp, Time now, TxPlan& plan);

@@ -106,6 +106,7 @@ struct TransportCounters {
   std::uint64_t req_remote_access_errors = 0;
   std::uint64_t req_remote_invalid_request = 0;
   std::uint64_t resp_remote_access_errors = 0;
+  std::uint64_t credit_waits = 0;  ///< SENDs held back because the responder has no RECV for them
   std::uint64_t acks_sent = 0;
   std::uint64_t acks_received = 0;
   std::uint64_t tcp_retransmitted_segments = 0;
@@ -143,8 +144,12 @@ struct QueuePair {
   std::uint32_t una_psn = 0;       ///< oldest unacknowledged
   std::uint32_t max_sent_psn = 0;  ///< one past the highest PSN ever planned
   std::uint32_t outstanding_reads = 0;
-  bool implied_nak = false;  ///< a lost READ response was noticed and asked for; until progress
-  bool resend_due = false;   ///< selective repeat: a gap may have to be filled
+  bool implied_nak = false;    ///< a lost READ response was noticed and asked for; until progress
+  bool resend_due = false;     ///< selective repeat: a gap may have to be filled
+  std::uint32_t next_ssn = 1;  ///< send sequence number of the next message to be issued
+  std::uint32_t credit_limit = 0;  ///< LSN: messages up to this one find a RECV
+  std::uint32_t credit_wait = 0;   ///< SSN of the last message that had to wait for a RECV
+  bool credit_limited = false;     ///< the responder tells how many RECVs it has
   std::uint32_t retries_left = 0;
   std::uint32_t rnr_retries_left = 0;
   std::uint32_t quick_retries = 0;   ///< of adaptive retransmission, since progress
@@ -154,6 +159,7 @@ struct QueuePair {
   // Responder.
   std::uint32_t expected_psn = 0;
   std::uint32_t msn = 0;
+  std::uint32_t receives_posted = 0xFFFF'FFFF;  ///< RECVs not taken, as the NIC knows; shared: many
   bool sequence_nak_sent = false;
   bool failed = false;  ///< a fatal NAK was queued; the QP goes to ERR when it is sent
   Refusal refusal = Refusal::kOperational;  ///< why, when `failed`

@@ -60,6 +60,9 @@ void RcTransport::start_sending(QueuePair& qp) {
   qp.retry_deadline = kTimeNever;
   qp.rnr_until = kTimeZero;
   qp.resend_due = false;
+  qp.next_ssn = 1;
+  qp.credit_limit = qp.credit_wait = 0;
+  qp.credit_limited = config_.end_to_end_credits;  // until an ACK says that there is no limit
   if (!config_.selective_repeat) return;
   SelectiveRepeat& sr = SelectiveRepeat::of(qp);
   sr.arrived.reset();
@@ -71,6 +74,26 @@ bool RcTransport::window_open(const QueuePair& qp, std::uint32_t psn, std::uint3
   if (config_.window == 0 || psn == qp.una_psn) return true;  // a READ may be larger than it
   const std::uint32_t in_flight = (psn - qp.una_psn) & protocol::kPsnMask;
   return in_flight + count <= config_.window;
+}
+
+/// Whether a message that takes a RECV may be begun. One beyond the limit may: its answer tells of
+/// RECVs that were posted meanwhile, by an ACK or by an RNR NAK.
+bool RcTransport::credit_for(const QueuePair& qp, const SendEntry& entry) {
+  if (!entry.wqe.is_send() && !(entry.wqe.is_write() && entry.wqe.has_imm())) return true;
+  return psn_distance(qp.next_ssn, psn_add(qp.credit_limit, 1)) <= 0;
+}
+
+/// What an acknowledgement of this or an earlier message says about RECVs.
+void RcTransport::note_credits(QueuePair& qp, const Incoming& in) const {
+  if (!config_.end_to_end_credits || !qp.credit_limited) return;
+  if (protocol::syndrome_kind(in.aeth.syndrome) != protocol::AethKind::kAck) return;
+  const std::uint8_t code = protocol::syndrome_value(in.aeth.syndrome);
+  if (code == protocol::kUnlimitedCreditCode) {
+    qp.credit_limited = false;
+    return;
+  }
+  const std::uint32_t limit = psn_add(in.aeth.msn, protocol::credits_of_code(code));
+  if (psn_distance(limit, qp.credit_limit) > 0) qp.credit_limit = limit;
 }
 
 bool RcTransport::may_issue(const QueuePair& qp, const SendEntry& entry) const {
@@ -94,6 +117,10 @@ void RcTransport::issue(QueuePair& qp, SendEntry& entry) {
   entry.holds_slot = entry.answered_by_response();
   entry.issued = true;
   qp.next_psn = psn_add(qp.next_psn, entry.psn_count);
+  // A message that takes no RECV moves the limit along.
+  const bool takes_recv = entry.wqe.is_send() || (entry.wqe.is_write() && entry.wqe.has_imm());
+  if (!takes_recv) qp.credit_limit = psn_add(qp.credit_limit, 1);
+  qp.next_ssn = psn_add(qp.next_ssn, 1);
   if (entry.answered_by_response()) ++qp.outstanding_reads;
 }
 
@@ -114,6 +141,11 @@ PlanStatus RcTransport::plan_request(QueuePair& qp, Time now, TxPlan& plan) {
   if (entry->finished) return PlanStatus::kBlocked;  // failed locally: the queue stops here
   if (!entry->issued) {
     if (qp.state == protocol::QpState::kSqd || !may_issue(qp, *entry)) return PlanStatus::kBlocked;
+    if (qp.credit_limited && !credit_for(qp, *entry)) {
+      if (qp.credit_wait != qp.next_ssn) ++counters_.credit_waits;
+      qp.credit_wait = qp.next_ssn;
+      return PlanStatus::kBlocked;
+    }
     issue(qp, *entry);
   }
   const bool answered = entry->answered_by_response();
@@ -246,6 +278,7 @@ bool RcTransport::acknowledge_up_to(QueuePair& qp, std::uint32_t psn, Time now) 
 
 void RcTransport::handle_ack(QueuePair& qp, const Incoming& in, Time now) {
   ++counters_.acks_received;
+  note_credits(qp, in);
   if (config_.selective_repeat) {
     selective_ack(qp, in, now);
     return;
@@ -337,6 +370,7 @@ bool RcTransport::response_fits(const QueuePair& qp, const SendEntry& entry, con
 }
 
 void RcTransport::handle_read_response(QueuePair& qp, const Incoming& in, Time now, RxPlan& plan) {
+  if (in.info.has_aeth) note_credits(qp, in);
   if (config_.selective_repeat) {
     selective_read_response(qp, in, now, plan);
     return;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <limits>
 
 #include "protocol/aeth.h"
 #include "protocol/psn.h"
@@ -53,6 +54,7 @@ void remember(QueuePair& qp, const RxPlan& plan, bool atomic) {
 
 void RcTransport::connect(QueuePair& qp) {
   qp.msn = 0;
+  qp.receives_posted = std::numeric_limits<std::uint32_t>::max();
   qp.sequence_nak_sent = false;
   qp.failed = false;
   qp.reads_in_service = 0;
@@ -294,7 +296,9 @@ void RcTransport::answer_atomic(QueuePair& qp, const RxPlan& plan, Time now) {
 }
 
 void RcTransport::push_ack(QueuePair& qp, std::uint32_t psn, Time now) {
-  if (!qp.responses.empty() && qp.responses.back().kind == ResponseEntry::Kind::kAck) {
+  // What leaves before this packet is executed says nothing of it.
+  if (!qp.responses.empty() && qp.responses.back().kind == ResponseEntry::Kind::kAck &&
+      qp.responses.back().ready >= now) {
     ResponseEntry& waiting = qp.responses.back();
     if (psn_distance(psn, waiting.psn) > 0) waiting.psn = psn;
     waiting.msn = qp.msn;
@@ -396,16 +400,30 @@ void RcTransport::plan_read_response(QueuePair& qp, ResponseEntry& response, TxP
   response.sent += length;
 }
 
+/// Credits of an acknowledgement that leaves now.
+std::uint8_t RcTransport::credit_syndrome(const QueuePair& qp) const {
+  constexpr std::uint32_t kShared = std::numeric_limits<std::uint32_t>::max();
+  if (!config_.end_to_end_credits || qp.receives_posted == kShared) {
+    return protocol::kAckUnlimitedCredit;
+  }
+  return protocol::ack_syndrome(protocol::credit_code(qp.receives_posted));
+}
+
 bool RcTransport::plan_response(QueuePair& qp, Time now, TxPlan& plan) {
   if (!response_due(qp)) return false;
   using Kind = ResponseEntry::Kind;
+  // Of ACKs that had to wait here the newest says it all.
+  while (qp.responses.size() > 1 && qp.responses.front().kind == Kind::kAck &&
+         qp.responses[1].kind == Kind::kAck && qp.responses[1].ready <= now) {
+    qp.responses.pop_front();
+  }
   ResponseEntry& response = qp.responses.front();
   plan = TxPlan{};
   plan.is_response = true;
   plan.not_before = response.ready;
   plan.psn = response.psn;
   plan.msn = response.msn;
-  plan.syndrome = response.syndrome;
+  plan.syndrome = response.kind == Kind::kNak ? response.syndrome : credit_syndrome(qp);
   plan.sack_psn = response.sack_psn;
   plan.last = true;
   switch (response.kind) {

@@ -14,8 +14,9 @@ struct RcConfig {
   std::uint32_t ack_every = 256;  ///< AckReq every n packets inside a long message; last always
   Time ack_gap{0};  ///< least time between two ACKs of a QP; those in between are coalesced
   std::uint32_t window = 0;  ///< packets in flight at most, also what a responder reorders; 0: any
-  bool selective_repeat = false;  ///< else go-back-N
-  bool sequence_nak = true;       ///< go-back-N: a gap is reported
+  bool selective_repeat = false;    ///< else go-back-N
+  bool sequence_nak = true;         ///< go-back-N: a gap is reported
+  bool end_to_end_credits = false;  ///< ACKs tell of RECVs, SENDs wait for them (9.7.7.2)
   RetransmissionTimers timers{};
 };
 
@@ -83,6 +84,9 @@ class RcTransport : public Transport {
 
   // Requester.
   bool may_issue(const QueuePair& qp, const SendEntry& entry) const;
+  static bool credit_for(const QueuePair& qp, const SendEntry& entry);
+  void note_credits(QueuePair& qp, const Incoming& in) const;
+  std::uint8_t credit_syndrome(const QueuePair& qp) const;
   bool window_open(const QueuePair& qp, std::uint32_t psn, std::uint32_t count) const;
   void plan_read(QueuePair& qp, const SendEntry& entry, std::uint32_t skip, std::uint32_t packets,
                  TxPlan& plan);

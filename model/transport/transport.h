@@ -97,6 +97,7 @@ struct RxPlan {
   bool deferred = false;      ///< atomic: accepted before it is executed; answer_atomic() follows
   bool duplicate = false;     ///< READ request seen before: answer again, count nothing
   bool out_of_order = false;  ///< WRITE that came early: placed now, executed at its turn
+  bool sequence_gap = false;  ///< UC: something was lost before it
   bool disconnected = false;  ///< the peer has closed the connection: the queue pair is in error
   std::uint8_t opcode = 0;
   std::uint32_t psn = 0;

@@ -297,6 +297,7 @@ NamedCounts counters_of(Node& node, bool iwarp) {
           {"out_of_buffer", t.out_of_buffer},
           {"dropped_messages", t.dropped_messages},
           {"qkey_violations", t.qkey_violations},
+          {"credit_waits", t.credit_waits},
           {"acks_sent", t.acks_sent},
           {"acks_received", t.acks_received},
           {"rx_not_mine", drops.not_mine},

@@ -148,5 +148,68 @@ TEST(CaseCC, CC19_PauseEndsByItselfAfter65535Quanta) {
   EXPECT_EQ(resumed, nanoseconds(1050) + picoseconds(65535LL * 5120));
 }
 
+// Two senders to one host. Priority 0 is not paused, so that the switch drops; nothing marks.
+TEST(CaseCC, CC02_TheUnprotectedPriorityLoses) {
+  const Settings incast{{"transport.protocol", "rocev2"},
+                        {"fabric.topology", "single_switch"},
+                        {"fabric.hosts", "3"},
+                        {"workload.traffic", "incast"},
+                        {"workload.pattern", "bandwidth"},
+                        {"workload.msg_size", "64KiB"},
+                        {"workload.iterations", "500"},
+                        {"transport.ack_timeout", "8"},
+                        {"link.pfc_priorities", "3"},
+                        {"switch.buffer", "512KiB"},
+                        {"sim.payload", "none"}};
+  const ProgramRun lossy = run_well(with(incast, {{"transport.service_level", "0"}}));
+  EXPECT_GT(lossy.counter("local_ack_timeout_err"), 0U);
+  EXPECT_GT(lossy.counter("out_of_sequence"), 0U);
+  EXPECT_GT(link_sum(lossy, "dropped") + link_sum(lossy, "switch_dropped_full"), 0);
+  EXPECT_EQ(lossy.result.at("bottleneck").at("unit"), "transport.recovery");
+  const ProgramRun selective = run_well(
+      with(incast, {{"transport.service_level", "0"}, {"transport.recovery", "selective_repeat"}}));
+  EXPECT_LT(lossy.number("/throughput_gbps"), 0.5 * selective.number("/throughput_gbps"));
+  const ProgramRun lossless = run_well(with(incast, {{"transport.service_level", "3"}}));
+  EXPECT_EQ(lossless.counter("local_ack_timeout_err"), 0U);
+  EXPECT_EQ(lossless.counter("out_of_sequence"), 0U);
+  EXPECT_EQ(link_sum(lossless, "dropped"), 0);
+  EXPECT_NEAR(lossless.number("/throughput_gbps"), 98, 1);
+}
+
+// Two senders of 50 Gb/s are no load for links of 200 Gb/s, but the receiver's PCIe Gen3 x8
+// takes 57.6 Gb/s (8 GT/s x 8 x 128/130 x 256/280): its NIC pauses the network. At 25 Gb/s each it
+// does not.
+TEST(CaseCC, CC08_ASlowReceiverPausesTheNetwork) {
+  const auto senders_at = [](const char* rate) {
+    return run_well({{"transport.protocol", "rocev2"},
+                     {"fabric.topology", "single_switch"},
+                     {"fabric.hosts", "3"},
+                     {"workload.traffic", "incast"},
+                     {"workload.pattern", "bandwidth"},
+                     {"workload.msg_size", "64KiB"},
+                     {"workload.iterations", "300"},
+                     {"link.rate", "200Gbps"},
+                     {"pcie.gen", "3"},
+                     {"pcie.lanes", "8"},
+                     {"nic.qp_rate", rate},
+                     {"sim.payload", "none"}});
+  };
+  const auto paused_by_host = [](const ProgramRun& run) {
+    for (const auto& link : run.result.at("link")) {
+      if (link.at("name") == "switch.port0") return link.value("paused_ns", 0.0);
+    }
+    return -1.0;
+  };
+  const ProgramRun slow = senders_at("50Gbps");
+  EXPECT_GT(paused_by_host(slow), 0);
+  EXPECT_EQ(link_sum(slow, "dropped"), 0);
+  EXPECT_LE(slow.number("/throughput_gbps"), 57.6);
+  EXPECT_GE(slow.number("/throughput_gbps"), 52);
+  EXPECT_EQ(slow.result.at("bottleneck").at("unit"), "host0.pcie.to_host");
+  const ProgramRun capped = senders_at("25Gbps");
+  EXPECT_EQ(paused_by_host(capped), 0);
+  EXPECT_NEAR(capped.number("/throughput_gbps"), 50, 1);
+}
+
 }  // namespace
 }  // namespace rnic::testbench

@@ -159,5 +159,38 @@ TEST(CaseIW, IW08_Efficiency) {
   EXPECT_NEAR(efficiency("9000"), 8940.0 / 9038, 0.003);
 }
 
+// A marker of 4 B before every 512th byte of the stream: a segment of MSS 1460 keeps room for
+// three, which leaves 1428 B, of MSS 8960 for 18 and 8868 B.
+TEST(CaseIW, IW08_MarkersCostEfficiency) {
+  const auto run = [](const std::string& mtu, const std::string& markers) {
+    return run_well({{"transport.protocol", "iwarp"},
+                     {"transport.mtu", mtu},
+                     {"tcp.mpa_markers", markers},
+                     {"link.rate", "10Gbps"},
+                     {"workload.pattern", "bandwidth"},
+                     {"workload.msg_size", "1MiB"},
+                     {"workload.iterations", "50"}})
+               .number("/throughput_gbps") /
+           10;
+  };
+  EXPECT_NEAR(run("1500", "true"), 0.9285, 0.002);
+  EXPECT_NEAR(run("9000", "true"), 0.981, 0.002);
+  EXPECT_GT(run("1500", "false"), run("1500", "true") + 0.005);
+}
+
+// One core that computes the CRC at 3.5 GB/s passes 28 Gb/s on; without the CRC nothing holds back.
+TEST(CaseIW, IW08_SoftwareCrcIsTheLimit) {
+  const Settings stream{{"transport.protocol", "iwarp"},   {"transport.mtu", "9000"},
+                        {"workload.pattern", "bandwidth"}, {"workload.msg_size", "1MiB"},
+                        {"workload.iterations", "50"},     {"sim.payload", "none"}};
+  const ProgramRun software = run_well(with(stream, {{"nic.mpa_crc_rate", "28Gbps"}}));
+  EXPECT_NEAR(software.number("/throughput_gbps"), 28, 0.5);
+  const std::string limiter = software.result.at("bottleneck").at("unit");
+  EXPECT_TRUE(limiter.find("packetizer") != std::string::npos ||
+              limiter.find("rx_pipeline") != std::string::npos)
+      << limiter;
+  EXPECT_GT(run_well(with(stream, {{"tcp.mpa_crc", "false"}})).number("/throughput_gbps"), 90);
+}
+
 }  // namespace
 }  // namespace rnic::testbench

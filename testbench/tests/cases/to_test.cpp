@@ -91,7 +91,7 @@ TEST(CaseTO, TO01_VendorT20) { expect_vendor_time(20, 58.5, 59.8); }
 
 // A round trip of 40 ms and a time-out of 1.07 s: resends after 2, 6, 14 and 30 ms (the next would
 // be at 62), each of which the responder sees as a duplicate.
-TEST(CaseTO, DISABLED_TO03_AdaptiveRetransmissionOverALongPath) {
+TEST(CaseTO, TO03_AdaptiveRetransmissionOverALongPath) {
   const Settings path = {{"transport.protocol", "rocev2"},
                          {"transport.ack_timeout", "18"},
                          {"link.delay", "20ms"},
@@ -107,7 +107,8 @@ TEST(CaseTO, DISABLED_TO03_AdaptiveRetransmissionOverALongPath) {
       path, {{"transport.adaptive_retransmission", "true"}, {"transport.adaptive_start", "2ms"}}));
   EXPECT_EQ(adaptive.number("/completions/success"), 3);
   EXPECT_EQ(adaptive.counter("local_ack_timeout_err"), 4 * 3U);
-  EXPECT_EQ(adaptive.counter("duplicate_request"), 4 * 3U);
+  // The program is over before the last duplicate arrives, 30 + 20 ms after its request.
+  EXPECT_EQ(adaptive.counter("duplicate_request"), 4 * 3U - 1);
 }
 
 TEST(CaseTO, TO05_TimeoutThatTheConnectionManagerComputes) {
@@ -118,21 +119,30 @@ TEST(CaseTO, TO05_TimeoutThatTheConnectionManagerComputes) {
   }
 }
 
-// Sixteen queue pairs send 64 KiB at a time: each waits for the others, 16 x 5.3 us, longer than a
-// timer of 8.2 us. Nothing is lost.
-TEST(CaseTO, DISABLED_TO06_ShortTimerFailsWithoutLoss) {
-  const Settings flows = {{"transport.protocol", "rocev2"}, {"workload.pattern", "bandwidth"},
-                          {"workload.qps", "16"},           {"workload.msg_size", "64KiB"},
-                          {"workload.depth", "1"},          {"workload.iterations", "100"},
-                          {"transport.ack_every", "65536"}};
+// Two hosts send to one, through a switch that pauses them and loses nothing. Each queue pair has
+// one message of 16 KiB under way, so that its answer waits for what the others have in the queue:
+// up to 2 x 16 x 1.34 us at 100 Gb/s, several times a timer of code 1, 8.2 us.
+TEST(CaseTO, TO06_ShortTimerFailsWithoutLoss) {
+  const Settings flows = {{"transport.protocol", "rocev2"},
+                          {"fabric.topology", "single_switch"},
+                          {"fabric.hosts", "3"},
+                          {"workload.traffic", "incast"},
+                          {"workload.pattern", "bandwidth"},
+                          {"workload.qps", "16"},
+                          {"workload.msg_size", "16KiB"},
+                          {"workload.depth", "1"},
+                          {"workload.iterations", "400"},
+                          {"sim.warmup", "0"}};
   const ProgramRun long_timer = run_well(with(flows, {{"transport.ack_timeout", "14"}}));
   EXPECT_EQ(long_timer.counter("local_ack_timeout_err"), 0U);
+  EXPECT_EQ(long_timer.counter("out_of_sequence"), 0U);
   const ProgramRun short_timer =
-      run_program(with(flows, {{"transport.ack_timeout", "1"}, {"transport.retry_count", "0"}}));
-  EXPECT_NE(short_timer.status, 0);
-  EXPECT_NE(short_timer.error.find("RETRY_EXC"), std::string::npos) << short_timer.error;
-  // One queue pair waits for nobody.
-  const ProgramRun alone = run_well(with(flows, {{"workload.qps", "1"},
+      run_well(with(flows, {{"transport.ack_timeout", "1"}, {"transport.retry_count", "0"}}));
+  EXPECT_GT(short_timer.result.at("completions").at("retry_exceeded_error").get<int>(), 0);
+  EXPECT_EQ(short_timer.counter("out_of_sequence"), 0U);  // nothing was missing
+  // One queue pair of one host waits for nobody.
+  const ProgramRun alone = run_well(with(flows, {{"fabric.hosts", "2"},
+                                                 {"workload.qps", "1"},
                                                  {"workload.msg_size", "4KiB"},
                                                  {"transport.ack_timeout", "1"},
                                                  {"transport.retry_count", "0"}}));
@@ -210,7 +220,7 @@ TEST(CaseTO, TO09_ResponderRtr) {
 }
 
 // The program of the passive side runs no instruction after posting its RECV.
-TEST(CaseTO, DISABLED_TO09_ProcessStopped) {
+TEST(CaseTO, TO09_ProcessStopped) {
   VerbsRig rig(timers(10, 3));
   rig.run([&] {
     rig.connect();
@@ -218,13 +228,13 @@ TEST(CaseTO, DISABLED_TO09_ProcessStopped) {
     const RigBuffer to = rig.b.buffer(4096);
     rig.b.post_recv(to.address, to.region.lkey, 4096);
     rig.settle();
-    const Time stopped = rig.b.core.now();
+    const Time spent = rig.b.core.busy();
     rig.a.post(WrOpcode::kRdmaWrite, from.address, from.region.lkey, 64, to.address,
                to.region.rkey);
     rig.a.post(WrOpcode::kSend, from.address, from.region.lkey, 64);
     EXPECT_EQ(rig.a.await_send().status, WcStatus::kSuccess);
     EXPECT_EQ(rig.a.await_send().status, WcStatus::kSuccess);
-    EXPECT_EQ(rig.b.core.now(), stopped);
+    EXPECT_EQ(rig.b.core.busy(), spent);  // not one instruction
   });
 }
 
@@ -320,19 +330,23 @@ TEST(CaseTO, TO13_SmallPacketsSufferMore) {
             0.75 * goodput("go_back_n", "1e-3", "40us", "4096"));
 }
 
-// 64 packets of a message: an ACK every k, the last of which is that of the message.
-TEST(CaseTO, DISABLED_TO15_AcknowledgementEveryKPackets) {
-  for (const std::uint64_t k : {1U, 4U, 16U}) {
+// 64 packets of a message: an ACK every k, the last of which is that of the message. The first
+// message meets cold caches, behind which ACKs wait and are merged: what ten messages more add.
+TEST(CaseTO, TO15_AcknowledgementEveryKPackets) {
+  const auto acks = [](std::uint64_t k, const char* messages) {
     const ProgramRun run = run_well({{"transport.protocol", "rocev2"},
                                      {"transport.mtu", "1024"},
                                      {"transport.ack_every", std::to_string(k)},
                                      {"workload.pattern", "bandwidth"},
                                      {"workload.msg_size", "64KiB"},
                                      {"workload.depth", "1"},
-                                     {"workload.iterations", "10"},
+                                     {"workload.iterations", messages},
                                      {"sim.warmup", "0"}});
-    EXPECT_EQ(run.counter("acks_sent"), 10 * 64 / k) << k;
     EXPECT_EQ(run.counter("local_ack_timeout_err"), 0U);
+    return run.counter("acks_sent");
+  };
+  for (const std::uint64_t k : {1U, 4U, 16U}) {
+    EXPECT_EQ(acks(k, "20") - acks(k, "10"), 10 * 64 / k) << k;
   }
 }
 
@@ -350,6 +364,46 @@ TEST(CaseTO, TO15_NoStallWhenTheWindowHoldsThem) {
   }
   // A smaller one asks when it closes, so that it does not stall either.
   EXPECT_EQ(run("8").counter("local_ack_timeout_err"), 0U);
+}
+
+// UC WRITEs one at a time, each of one packet; a gap costs the receiver 20 us once. Of 4,000
+// packets each 1,000th is lost: the ping-pong would wait for ever, so that the stream is one way
+// and the receiver's time is seen in its CQEs' distances.
+TEST(CaseTO, TO12_UnreliableWritesPassOverGaps) {
+  VerbsRig rig({{"transport.protocol", "rocev2"},
+                {"transport.type", "uc"},
+                {"nic.uc_gap_time", "20us"},
+                {"link.drop_list", "10,20"}});
+  std::vector<std::uint32_t> seen;
+  std::vector<double> spacing;
+  rig.run([&] {
+    rig.connect(protocol::QpType::kUc);
+    const RigBuffer from = rig.a.buffer(4096);
+    const RigBuffer to = rig.b.buffer(4096);
+    Time before = kTimeZero;
+    for (std::uint32_t i = 1; i <= 30; ++i) {
+      rig.b.post_recv(to.address, to.region.lkey, 0);
+      rig.settle(microseconds(40));
+      const Time posted = rig.a.core.now();
+      rig.a.post(WrOpcode::kRdmaWriteWithImm, from.address, from.region.lkey, 64, to.address,
+                 to.region.rkey, i);
+      EXPECT_EQ(rig.a.await_send().status, WcStatus::kSuccess);  // lost or not
+      if (i == 10 || i == 20) continue;
+      const host::verbs::Wc wc = rig.b.await_recv();
+      seen.push_back(wc.imm_data);
+      spacing.push_back(to_seconds(rig.b.core.now() - posted) * 1e6);
+      before = posted;
+    }
+    EXPECT_GT(before, kTimeZero);
+    EXPECT_EQ(rig.a.node.nic.transport().counters().retransmitted_packets, 0U);
+  });
+  ASSERT_EQ(seen.size(), 28U);
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    const bool behind_gap = seen[i] == 11 || seen[i] == 21;
+    const double usual = spacing[4];  // caches are warm
+    if (i < 4) continue;
+    EXPECT_NEAR(spacing[i], usual + (behind_gap ? 20 : 0), 0.5) << seen[i];
+  }
 }
 
 }  // namespace

@@ -187,6 +187,7 @@ class IwarpTraffic {
     tcp.window = rng_.below(5) == 0 ? 4096 : 1U << 18;
     tcp.min_rto = microseconds(100);
     tcp.congestion_control = static_cast<config::CongestionControl>(rng_.below(3));
+    tcp.mpa_markers = rng_.below(3) == 0;
     return tcp;
   }
   config::TransportConfig mtu() {
@@ -212,6 +213,8 @@ class IwarpTraffic {
     made->trailer_bytes = original.trailer_bytes;
     made->header_bytes = original.header_bytes;
     made->pad_bytes = original.pad_bytes;
+    made->marker_offset = original.marker_offset;
+    made->marker_count = original.marker_count;
     made->payload_bytes = original.payload_bytes;
     made->frame_class = original.frame_class;
     made->has_payload_data = true;

@@ -68,10 +68,25 @@ TEST(IwarpTransport, MulpduComesFromMtuAndOptions) {
   EXPECT_EQ(IwarpRig(tcp).a.transport.mulpdu(), 1442U);
 }
 
-TEST(IwarpTransport, MarkersAreRefused) {
+// With room for ceil(1460 / 512) markers of 4 B: 1442. The first segment has them before its bytes
+// 0, 512 and 1024 of the stream; the second is over before 1536.
+TEST(IwarpTransport, MarkersTakeTheirPlace) {
   config::TcpConfig tcp = IwarpRig::tcp_config();
   tcp.mpa_markers = true;
-  EXPECT_THROW(IwarpRig{tcp}, ConfigError);
+  IwarpRig rig(tcp);
+  EXPECT_EQ(rig.a.transport.mulpdu(), 1442U);
+  rig.a.post(protocol::WqeOpcode::kWrite, 1428 + 10, 0, 0x8000);
+  const Frame* first = rig.a.next_frame(kTimeZero);
+  EXPECT_EQ(first->payload_bytes, 1428U);
+  EXPECT_EQ(first->marker_offset, 0);
+  EXPECT_EQ(first->marker_count, 3);
+  EXPECT_EQ(first->frame_bytes(), 14U + 20 + 20 + 1448 + 12 + 4);
+  const Frame* second = rig.a.next_frame(kTimeZero);
+  EXPECT_EQ(second->marker_offset, 1460 % 512);
+  EXPECT_EQ(second->marker_count, 0);  // 2 + 24 + 2 + 4 bytes from 1460 on
+  EXPECT_EQ(protocol::TcpHeader::decode(second->header + 34).sequence -
+                protocol::TcpHeader::decode(first->header + 34).sequence,
+            1460U);
 }
 
 // A tagged segment carries MULPDU - 14 bytes, so n bytes take max(1, ceil(n / 1440)) segments.

@@ -259,7 +259,7 @@ TEST(Packetizer, TheQueuePairFailsWhenItsLastAnswerHasLeft) {
 // Responder ----------------------------------------------------------------------------------
 
 struct FakeRxPipeline : nic::RxPipelineIf {
-  void executed(RxJob* job, Time /*t*/) override { done.push_back(job); }
+  void executed(RxJob* job, Time /*t*/, Time /*next*/) override { done.push_back(job); }
   void retire(RxJob* job) override { retired.push_back(job); }
   void release_buffer(RxJob* /*job*/, Time /*t*/) override {}
   std::vector<RxJob*> done;

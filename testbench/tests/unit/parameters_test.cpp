@@ -100,7 +100,6 @@ TEST(ParametersTest, WordsOfThisReleaseOnly) {
                ConfigError);
   EXPECT_THROW(assign(*find_parameter("output.traces"), "vcd", config), ConfigError);
   // Keys of later releases are unknown rather than ignored.
-  EXPECT_EQ(find_parameter("tcp.mpa_markers"), nullptr);
   EXPECT_EQ(find_parameter("transport.congestion_control"), nullptr);
 }
 
