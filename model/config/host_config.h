@@ -98,7 +98,9 @@ struct CpuConfig {
   std::uint32_t wc_buffers;  ///< lines that wait to leave before a core has to
   bool doorbell_readback;    ///< a register is read after each doorbell
   Time lock_transfer;        ///< a shared register's lock moves on, for each core at it
+  Time doorbell_stall;       ///< and how long the core waits once the store has left
   std::uint32_t doorbell_registers;  ///< shared by all QPs of a host; 0: each has its own
+  Time lock_wait;                    ///< for a lock that another thread wants too, by each
   Time poll_cost;                    ///< one poll of a CQ or of a memory location
   Time cqe_cost;                     ///< digest one CQE
   Time syscall_cost;                 ///< enter and leave the kernel

@@ -134,7 +134,18 @@ void add_queues(ParameterTable& table) {
       .range(0, 1 << 20)
       .in("messages")
       .assumed("rdma_bench and FaRM have a window a thread, perftest one a QP")
-      .means("messages in flight of a thread, dealt out to its QPs in turn; 0: depth on each QP");
+      .means("messages in flight of a thread over all its QPs; 0: depth on each QP");
+  table
+      .choice<QpOrder>("workload.qp_order", RNIC_CHOICE(workload.qp_order), "in_turn",
+                       {{"in_turn", QpOrder::kInTurn}, {"random", QpOrder::kRandom}})
+      .assumed("free of the gaps that chance leaves; rdma_bench and FaRM choose at random")
+      .means("which of its QPs a thread with workload.outstanding posts on next");
+  table.count("workload.qp_sharers", RNIC_FIELD(workload.qp_sharers), "1")
+      .range(1, 256)
+      .in("threads")
+      .assumed("queue pairs of their own, as tuned programs have")
+      .means(
+          "threads that each thread stands for: they share its QPs under a lock (cpu.lock_wait)");
   table.count("workload.signal_every", RNIC_FIELD(workload.signal_every), "auto")
       .range(1, 16384)
       .in("messages")

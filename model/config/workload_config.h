@@ -44,6 +44,7 @@ enum class BufferMemory { kHost, kPeer };
 enum class Completion { kPoll, kEvent };
 enum class HostCache { kCold, kWarm };
 enum class Access { kSequential, kRandom, kZipf };
+enum class QpOrder { kInTurn, kRandom };  ///< whose turn it is in a window of several QPs
 
 enum class Program { kNone, kPingPong, kKvStore, kRingBuffer, kRendezvous, kSpinLock };
 
@@ -58,6 +59,8 @@ struct WorkloadConfig {
   std::uint32_t qps;      ///< of a flow, dealt out to its threads
   std::uint32_t depth;
   std::uint32_t outstanding;  ///< of a thread over all its QPs; 0: depth on each
+  QpOrder qp_order;           ///< with outstanding
+  std::uint32_t qp_sharers;   ///< threads behind each thread, which share its QPs under a lock
   std::uint32_t inline_max;
   std::uint32_t signal_every;
   std::uint32_t post_batch;

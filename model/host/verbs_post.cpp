@@ -240,6 +240,7 @@ void Context::ring_doorbell(Core& core, QueuePair& qp, std::uint32_t posted,
     store_buffer_.store(leaves, protocol::BarLayout::kSendDoorbell, push.data(),
                         last_blocks * kWqeBlockBytes, tlm_ext::Purpose::kBlueFlame);
     if (cpu_.doorbell_readback) read_register(core, protocol::BarLayout::kClock);
+    core.spend(cpu_.doorbell_stall);
     return;
   }
   ++stats_.doorbells;
@@ -249,6 +250,7 @@ void Context::ring_doorbell(Core& core, QueuePair& qp, std::uint32_t posted,
   store_buffer_.store(core.now(), protocol::BarLayout::kSendDoorbell, bytes, sizeof bytes,
                       tlm_ext::Purpose::kDoorbell);
   if (cpu_.doorbell_readback) read_register(core, protocol::BarLayout::kClock);
+  core.spend(cpu_.doorbell_stall);
 }
 
 Time Context::combine_writes(Core& core, std::uint32_t lines) {

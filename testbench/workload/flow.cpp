@@ -83,6 +83,7 @@ Flow::Flow(const sc_core::sc_module_name& name, const config::Config& config, En
   senders_.resize(measured_.size());
   prepare_sender(senders_[0], client_, server_, 0);
   if (both) prepare_sender(senders_[1], server_, client_, 1);
+  measurement_.programs_total += 2;
   measurement_.flows_total += static_cast<std::uint32_t>(measured_.size());
   measurement_.messages_total += total_messages() * measured_.size();
   SC_HAS_PROCESS(Flow);
@@ -103,6 +104,7 @@ void Flow::prepare_sender(Sender& sender, Endpoint& local, Endpoint& remote, std
   sender.result->source = local.host_index();
   sender.result->destination = remote.host_index();
   sender.total = total_messages();
+  sender.choice = Rng(config_.sim.seed, std::string(name()) + ".qps" + std::to_string(result));
   const std::uint32_t qps = config_.workload.qps;
   sender.qps.resize(qps);
   sender.targets = AtomicTargets(qps);
@@ -156,7 +158,7 @@ void Flow::set_up(Endpoint& self, Endpoint& peer, const protocol::AddressVector&
     }
   }
   self.core.sync();
-  meet();
+  measurement_.start_together();
 }
 
 SendWr Flow::make_wr(Endpoint& local, Endpoint& remote, std::uint32_t qp, std::uint64_t slot,

@@ -53,6 +53,7 @@ class Flow : public sc_core::sc_module {
     std::uint64_t posted = 0;
     std::uint64_t completed = 0;
     std::uint32_t next_qp = 0;   ///< whose turn it is when a window is shared
+    Rng choice{0, {}};           ///< of the next QP with workload.qp_order=random
     stats::DeliveryMeter meter;  ///< of the payload at its destination
     std::uint64_t total = 0;
     std::uint64_t received = 0;  ///< messages of the other direction that took a RECV
@@ -97,6 +98,7 @@ class Flow : public sc_core::sc_module {
   bool fill_queues(Sender& sender);
   /// Posts in turn on all queue pairs, as much as workload.outstanding allows in all.
   bool fill_window(Sender& sender);
+  std::uint32_t choose_qp(Sender& sender) const;
   /// Posts one batch of at most `window` messages; false when there is nothing or no room for it.
   bool post(Sender& sender, std::uint32_t qp, std::uint64_t window);
   bool unacknowledged() const;

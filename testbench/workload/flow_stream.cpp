@@ -84,12 +84,19 @@ bool Flow::fill_window(Sender& sender) {
   for (std::uint32_t refused = 0; refused < qps;) {
     const std::uint64_t in_flight = sender.posted - sender.completed;
     if (in_flight >= config_.workload.outstanding) break;
+    if (refused == 0) sender.next_qp = choose_qp(sender);
     const bool posted = post(sender, sender.next_qp, config_.workload.outstanding - in_flight);
     sender.next_qp = (sender.next_qp + 1) % qps;
     refused = posted ? 0 : refused + 1;
     any |= posted;
   }
   return any;
+}
+
+/// Where the next post is tried first; when there is no room, the QPs after it follow.
+std::uint32_t Flow::choose_qp(Sender& sender) const {
+  if (config_.workload.qp_order == config::QpOrder::kInTurn) return sender.next_qp;
+  return static_cast<std::uint32_t>(sender.choice.below(sender.qps.size()));
 }
 
 bool Flow::post(Sender& sender, std::uint32_t qp, std::uint64_t window) {
@@ -117,6 +124,7 @@ bool Flow::post(Sender& sender, std::uint32_t qp, std::uint64_t window) {
     state.traces.push_back(wr.trace);
   }
   sender.posted += count;
+  sender.local->core.spend((w.qp_sharers - 1) * config_.cpu.lock_wait);
   std::uint32_t bad = 0;
   const host::Status status = sender.local->host.verbs.post_send(
       sender.local->core, *sender.local->qps[qp], sender.batch.data(), count, &bad);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <systemc>
 #include <vector>
 
 #include "base/pool.h"
@@ -71,6 +72,9 @@ class CompletionObserver {
 struct Measurement {
   stats::Breakdown breakdown;
   std::array<std::uint64_t, 256> completions{};  ///< by WcStatus
+  std::uint32_t programs_total = 0;              ///< threads that set up queue pairs
+  std::uint32_t programs_ready = 0;
+  sc_core::sc_event all_ready;
   std::uint32_t flows_total = 0;
   std::uint32_t flows_warm = 0;
   std::uint32_t flows_done = 0;
@@ -84,6 +88,14 @@ struct Measurement {
 
   void count_completion(protocol::WcStatus status) {
     ++completions[static_cast<std::size_t>(status)];
+  }
+  /// A program has set up its queue pairs: waits until all have, so that what is measured of one
+  /// thread is never measured while another registers memory.
+  void start_together() {
+    if (++programs_ready == programs_total) {
+      all_ready.notify(sc_core::SC_ZERO_TIME);
+    }
+    sc_core::wait(all_ready);
   }
   void flow_warm() {
     if (++flows_warm == flows_total && on_warm) on_warm();

@@ -13,11 +13,12 @@ import time
 from pathlib import Path
 from typing import Optional
 
-from . import (compare_charts, figures, findings, measurements, page, quantities, render_html,
-               render_print, runner, scenarios, sweep)
+from . import (believability, compare_charts, figures, findings, measurements, page, quantities,
+               render_html, render_print, runner, scenarios, sweep)
 from .chart import Chart
 from .progress import Progress
 
+_VALIDATION = sweep.REPOSITORY / "results" / "validation" / "presets.csv"
 _MEASUREMENTS = sweep.REPOSITORY / "results" / "measurements" / "class_100g.csv"
 #: Longest that a single simulation may take; a healthy one takes seconds.
 _TIMEOUT_S = 120.0
@@ -81,6 +82,8 @@ def _simulate(options: argparse.Namespace) -> tuple[scenarios.Results, runner.Ou
 
 def _write(options: argparse.Namespace, results: scenarios.Results, failures: list[str]) -> None:
     real = measurements.load(_MEASUREMENTS)
+    found = [*findings.all_findings(results, real),
+             believability.finding(_VALIDATION, scenarios.PRESET, scenarios.PROTOCOLS)]
     tables = compare_charts.tables(results)
     for name, rows in tables.items():
         leading = list(rows[0]) if rows else []
@@ -90,7 +93,7 @@ def _write(options: argparse.Namespace, results: scenarios.Results, failures: li
     render_html.write(list(charts.values()), options.output / "interactive.html",
                       "InfiniBand, RoCE and iWARP on one NIC core",
                       "Simulated curves; hollow marks are published measurements of real NICs.")
-    page.write(options.output / "report.html", results, findings.all_findings(results, real),
+    page.write(options.output / "report.html", results, found,
                findings.summary_rows(results), images, tables, real, failures, options.quick,
                "interactive.html")
 
@@ -122,6 +125,10 @@ def main(argv: Optional[list[str]] = None) -> int:
         print("scripts/compare: no simulation succeeded", file=sys.stderr)
         return 1
     print_summary(*findings.summary_rows(results))
+    print()
+    errors = believability.load(_VALIDATION, scenarios.PRESET)
+    for protocol in scenarios.PROTOCOLS:
+        print(believability.sentence(protocol, errors))
     print(f"\n{len(outcome.done)} simulations ({outcome.ran} run now), "
           f"{quantities.format_seconds(time.monotonic() - started)}; "
           f"report: {options.output / 'report.html'}")

@@ -9,6 +9,7 @@ from typing import Any, Optional
 
 from . import runner, spec
 
+_CONFIGS = Path(__file__).resolve().parents[3] / "configs"
 PROTOCOLS = ["ib", "rocev1", "rocev2", "iwarp"]
 OPS = ["write", "read", "send"]
 #: Path MTU of IB and RoCE, Ethernet MTU of iWARP: what a jumbo-frame installation uses.
@@ -20,6 +21,10 @@ QPS = [1, 4, 64]
 QP_SIZES = [64, 65536]
 QP_OPS = ["write", "read"]
 MTU_SIZE = 65536
+
+#: The core on which all wires run, and its host: calibrated presets.
+PRESET = "connectx5"
+PRESETS = (PRESET, "broadwell")
 
 _COMMON = {"link.rate": "100Gbps", "fabric.hosts": "2", "fabric.topology": "back_to_back",
            "transport.type": "rc"}
@@ -70,7 +75,7 @@ def make_point(case: Case, quick: bool) -> spec.Point:
     axes = {"group": case.group, "workload.op": case.op, "transport.protocol": case.protocol,
             "workload.msg_size": str(case.size), "transport.mtu": str(case.mtu),
             "workload.qps": str(case.qps)}
-    named = spec.make_point([], settings, axes)
+    named = spec.make_point(PRESETS, settings, axes, spec.Presets(_CONFIGS))
     # The group only helps to read the directory's name; the program has no such key.
     pure = tuple((key, value) for key, value in named.settings if key != "group")
     return dataclasses.replace(named, settings=pure)

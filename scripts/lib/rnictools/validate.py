@@ -3,7 +3,7 @@
 
 Runs what each published point is bound to, prints errors by data set, category, device and split,
 and writes DIR/points.csv (every point, its simulated counterpart or why there is none) and
-DIR/summary.csv. Started again it runs only what is missing."""
+DIR/summary.csv. Results are remembered: started again, only what has changed is simulated."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ import argparse
 import csv
 import sys
 from pathlib import Path
-from typing import Any, Mapping, Optional
+from typing import Optional
 
-from . import runner, spec, sweep
-from .validation import dataset, rules, score
-from .validation.binding import Binding, Run, Unbound
+from . import runner, sweep
+from .validation import dataset, explanations, plots, rules, score, summary
+from .validation.binding import Unbound
+from .validation.evaluation import Evaluation, evaluate, figures_of
+from .validation.shapes import SHAPES
+from .validation.simulations import Simulations
 
 _DATA = sweep.REPOSITORY / "results" / "measurements" / "published.csv"
-_TIMEOUT_S = 300.0
 _CATEGORIES = {"a": "perftest", "b": "message rate", "c": "scalability", "d": "PCIe",
                "e": "cross-technology, registration", "f": "loss, timers", "g": "data sheets"}
 
@@ -31,8 +33,15 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--split", choices=dataset.SPLITS, action="append",
                         help="only points of this split (default: calibrate and validate)")
     parser.add_argument("--list", action="store_true", help="show the bindings and run nothing")
-    parser.add_argument("--jobs", type=int, default=sweep.default_jobs(), metavar="N")
+    parser.add_argument("-j", "--jobs", type=int, default=sweep.default_jobs(), metavar="N")
     parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="default: results/validate")
+    parser.add_argument("--plots", type=Path, metavar="DIR",
+                        help="draw simulated over measured figures, one plot a data set")
+    parser.add_argument("--readme", action="store_true",
+                        help="write the summary into README.md, between its markers")
+    parser.add_argument("--cache", type=Path, metavar="DIR",
+                        default=sweep.REPOSITORY / "build" / "validation",
+                        help="where results are remembered (default: build/validation)")
     parser.add_argument("--program", type=Path, default=sweep.default_program(), metavar="FILE")
     options = parser.parse_args(argv)
     if options.jobs < 1:
@@ -46,28 +55,6 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
 def _select(points: list[dataset.Point], options: argparse.Namespace) -> list[dataset.Point]:
     return [p for p in points if p.split in options.split
             and (not options.dataset or p.dataset in options.dataset)]
-
-
-def _simulate(bindings: Mapping[str, Binding], options: argparse.Namespace
-              ) -> tuple[dict[Run, Mapping[str, Any]], dict[Run, str]]:
-    """Results of all distinct runs, and what was said of those that failed."""
-    presets = spec.Presets(sweep.REPOSITORY / "configs")
-    distinct = {run: spec.make_point(run.presets, dict(run.settings), {}, presets)
-                for binding in bindings.values() for run in binding.runs}
-    work = runner.Runner(options.output, options.program, options.jobs, presets, _TIMEOUT_S,
-                         rerun_stale=True)
-    try:
-        outcome = work.run(list(distinct.values()), "simulations")
-    finally:
-        work.close()
-    failed = {failure.point.name: failure.message for failure in outcome.failures}
-    results, errors = {}, {}
-    for run, point in distinct.items():
-        if point.name in outcome.done:
-            results[run] = runner.load_result(outcome.done[point.name] / runner.RESULT)
-        else:
-            errors[run] = failed.get(point.name, "did not run").splitlines()[0]
-    return results, errors
 
 
 def _row(point: dataset.Point, simulated: Optional[float], note: str) -> list[str]:
@@ -93,6 +80,9 @@ def _report(scored: list[score.Scored], options: argparse.Namespace) -> None:
         if not members:
             continue
         _table(f"{split}, by data set", score.group(members, "dataset"))
+        _table(f"{split}, by device", score.group(members, "device"))
+        for name, summaries in summary.by_kind(members).items():
+            _table(f"{split}, {name} by data set", summaries)
         for category, name in _CATEGORIES.items():
             chosen = [s for s in members if s.point.category == category]
             if chosen:
@@ -108,44 +98,72 @@ def _report(scored: list[score.Scored], options: argparse.Namespace) -> None:
                                  f"{s.worst.error:.4f}", s.worst.point.id])
 
 
+def _print_bindings(points: list[dataset.Point]) -> None:
+    unbound = {point: binding.reason for point in points
+               if isinstance(binding := rules.bind(point), Unbound)}
+    bound = len(points) - len(unbound)
+    print(f"{len(points)} points, {bound} bound to simulations ({bound / max(1, len(points)):.0%})")
+    for point, reason in unbound.items():
+        print(f"  {point.id}: {reason}")
+
+
+def _write_points(path: Path, evaluation: Evaluation) -> None:
+    rows = [_row(s.point, s.simulated, "") for s in evaluation.scored]
+    rows += [_row(point, None, "failed: " + error) for point, error in evaluation.failed.items()]
+    rows += [_row(point, None, "not bound: " + why) for point, why in evaluation.unbound.items()]
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "device", "op", "msg_bytes", "other_params", "metric", "split",
+                         "category", "measured", "simulated", "error", "note"])
+        writer.writerows(sorted(rows))
+
+
 def main(argv: list[str]) -> int:
     """Entry point; returns the exit status."""
     options = _arguments(argv)
     points = _select(dataset.load(_DATA), options)
-    bound = {point: rules.bind(point) for point in points}
-    bindings = {p.id: b for p, b in bound.items() if isinstance(b, Binding)}
-    unbound = {p: b for p, b in bound.items() if isinstance(b, Unbound)}
-    print(f"{len(points)} points, {len(bindings)} bound to simulations "
-          f"({len(bindings) / max(1, len(points)):.0%})")
     if options.list:
-        for point, binding in unbound.items():
-            print(f"  {point.id}: {binding.reason}")
+        _print_bindings(points)
         return 0
-    results, errors = _simulate(bindings, options)
-    scored, rows = [], []
-    for point, binding in bound.items():
-        if isinstance(binding, Unbound):
-            rows.append(_row(point, None, "not bound: " + binding.reason))
-            continue
-        failed = next((errors[run] for run in binding.runs if run in errors), None)
-        if failed is not None:
-            rows.append(_row(point, None, "failed: " + failed))
-            continue
-        value = binding.figure([results[run] for run in binding.runs])
-        scored.append(score.Scored(point, value))
-        rows.append(_row(point, value, ""))
-    with open(options.output / "points.csv", "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(["id", "device", "op", "msg_bytes", "other_params", "metric", "split",
-                         "category", "measured", "simulated", "error", "note"])
-        writer.writerows(rows)
-    failures = sum(row[-1].startswith("failed") for row in rows)
-    if scored:
-        _report(scored, options)
-    print(f"\n{len(scored)} points compared, {sum(s.far_off for s in scored)} off by a factor of "
-          f"{score.FAR_OFF} or more, {failures} failed, {len(unbound)} not bound; "
-          f"details in {options.output}/points.csv")
-    return 1 if failures else 0
+    try:
+        simulations = Simulations(options.program, sweep.REPOSITORY / "configs", options.cache,
+                                  options.jobs)
+    except runner.RunnerError as error:
+        print(f"scripts/validate: {error}", file=sys.stderr)
+        return 2
+    evaluation = evaluate(points, simulations, "simulations")
+    options.output.mkdir(parents=True, exist_ok=True)
+    _write_points(options.output / "points.csv", evaluation)
+    if evaluation.scored:
+        _report(evaluation.scored, options)
+    figures: dict[str, float] = {}
+    if not options.dataset:
+        figures = figures_of(SHAPES, dataset.load(_DATA), simulations)
+        print("\nshapes")
+        print("\n".join(summary.shape_lines(figures)))
+    if options.plots:
+        plots.draw_all(evaluation.scored, options.plots)
+    if options.readme:
+        lines = summary.markdown(evaluation.scored, evaluation.bound_share, figures)
+        summary.write_readme(sweep.REPOSITORY / "README.md", lines)
+        summary.write_presets(sweep.REPOSITORY / "results" / "validation" / "presets.csv",
+                              evaluation.scored)
+    _print_end(evaluation, options)
+    return 1 if evaluation.failed else 0
+
+
+def _print_end(evaluation: Evaluation, options: argparse.Namespace) -> None:
+    far = [s for s in evaluation.scored if s.far_off]
+    if far:
+        print(f"\noff by a factor of {score.FAR_OFF} or more")
+    for s in far:
+        print(f"  {s.point.id:<15} {s.point.value:>8g} measured, {s.simulated:>8.4g} simulated: "
+              f"{explanations.of(s)}")
+    for point, error in evaluation.failed.items():
+        print(f"failed: {point.id}: {error}", file=sys.stderr)
+    print(f"\n{len(evaluation.scored)} points compared ({evaluation.bound_share:.0%} bound), "
+          f"{len(far)} off by a factor of {score.FAR_OFF} or more, {len(evaluation.failed)} failed, "
+          f"{len(evaluation.unbound)} not bound; details in {options.output}/points.csv")
 
 
 if __name__ == "__main__":

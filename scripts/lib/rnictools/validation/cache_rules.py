@@ -3,123 +3,132 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from .binding import Binding, Bound, Results, Rule, Run, Unbound, ratio, run_of, single
 from .dataset import Point
+from .workloads import bandwidth, latency, post_to_completion, rate
 
 _CX3_IB = ("connectx3", "fdr56", "sandy_bridge")
 _CX3_ROCE = ("connectx3", "eth40", "sandy_bridge")
 _CIB = ("connectib", "fdr56x2", "haswell")
 _CX5 = ("connectx5", "eth80", "broadwell")
 _CX7 = ("connectx7", "ndr200", "sapphire_rapids")
-_MESSAGES = 1500
 
 
-def _settings(**more: Any) -> dict[str, Any]:
-    return {"workload.pattern": "bandwidth", "workload.iterations": _MESSAGES,
-            "sim.warmup": 1000, **{key.replace("__", "."): value for key, value in more.items()}}
-
-
-def _per_machine(size: int) -> Any:
+def _per_machine(results: Results) -> float:
     """Messages a machine starts per second, in millions: one direction of a symmetric pair."""
-    return lambda results: float(results[0]["flows"][0]["throughput_gbps"]) * 1e3 / (8 * size)
+    return float(results[0]["flows"][0]["message_rate_mops"])
 
 
-def _all_to_all(point: Point, presets: tuple[str, ...], threads: int, qps: int, window: int,
-                size: int, **more: Any) -> Binding:
+def _all_to_all(presets: tuple[str, ...], threads: int, qps: int, window: int, size: int,
+                **more: Any) -> Binding:
     """All-to-all as one NIC sees it: its queue pairs, all of them used in both directions.
 
     Every machine does the same, so two that talk to each other over as many queue pairs as one
     has to all others stand for the cluster."""
-    settings = _settings(workload__threads=threads, workload__qps=max(qps, threads),
-                         workload__bidirectional="true", workload__outstanding=window,
-                         workload__depth=max(16, window), workload__msg_size=size, **more)
-    return Binding((run_of(presets, settings),), _per_machine(size))
+    settings = rate(threads, max(qps, threads), workload__bidirectional="true",
+                    workload__outstanding=window, workload__depth=max(16, window),
+                    workload__msg_size=size, workload__qp_order="random", **more)
+    return Binding((run_of(presets, settings),), _per_machine)
 
 
 def _rbench(point: Point) -> Bound:
     presets, threads = (_CX3_IB, 8) if "ConnectX-3" in point.device else (_CIB, 14)
     window = point.number(r"window (\d+)") or 16
-    op = "read" if point.op.startswith("READ") else "write"
-    more: dict[str, Any] = {"workload__op": op}
+    more: dict[str, Any] = {
+        "workload__op": "read" if point.op.startswith("READ") else "write"}
     if "(UC)" in point.op:
         more["transport__type"] = "uc"
     qps = point.number(r"QPs/NIC=(\d+)")
     if qps is None:
         workers = point.number(r"workers (\d+)") or threads
         machines = point.number(r"(\d+) machines") or 6
+        vms = point.number(r"(\d+) emulated VMs") or machines
         threads = max(1, workers // machines)
-        qps = threads * machines
-        batch = point.number(r"batch (\d+)")
-        if batch and batch <= window:
-            more |= {"workload__signal_every": 1, "workload__post_batch": 1}
-    return _all_to_all(point, presets, threads, qps, window, point.size or 32, **more)
+        qps = threads * vms
+        # A worker waits for the signalled message before last, so its window is never longer.
+        batch = point.number(r"unsignaled batch (\d+)") or 1
+        window = min(window, 5 * batch // 2) if batch < window else window
+    return _all_to_all(presets, threads, qps, window, point.size or 32, **more)
+
+
+_FARM_THREADS = 16
+
+
+def _farm_read(size: int, qps: int = 32, window: int = 8, **more: Any) -> Run:
+    """FaRM's READ benchmark as one of two machines sees it."""
+    threads = more.pop("workload__threads", _FARM_THREADS)
+    return run_of(_CX3_ROCE, rate(
+        threads, qps, workload__op="read", workload__msg_size=size,
+        workload__bidirectional="true", workload__outstanding=window, workload__depth=16,
+        workload__qp_order="random", transport__protocol="rocev2", transport__mtu=2048, **more))
 
 
 def _farm(point: Point) -> Bound:
-    if point.op.startswith(("TCP", "RDMA message")):
-        return Unbound("TCP through the kernel, or FaRM's messages over WRITE, are not modelled")
+    size = point.size or 64
+    if point.op.startswith("TCP"):
+        return Unbound("TCP through the kernel is not modelled")
+    if point.op.startswith("RDMA message"):
+        # A request and its reply are a WRITE each; every machine is client and server.
+        run = run_of(_CX3_ROCE, rate(
+            _FARM_THREADS, 32, workload__op="write", workload__msg_size=size,
+            workload__bidirectional="true", workload__outstanding=8, workload__depth=16,
+            transport__protocol="rocev2", transport__mtu=2048))
+        return Binding((run,), lambda results: _per_machine(results) / 2)
+
+    def region(size_text: str, pages: str) -> Run:
+        return _farm_read(64, memory__page_size=pages, workload__mr_size=size_text,
+                          workload__access="random", workload__qps=16)
     if point.metric == "ratio":
-        def read(region: str) -> Run:
-            return run_of(_CX3_ROCE, _farm_settings(64) | {"workload.mr_size": region})
-        return ratio(read("64MiB"), read("8MiB"))
-    region = point.number(r"region ([\d]+)(?:\.\d+)? MB")
-    if region is not None:
-        pages = "2MiB" if "2GB pages" in point.other_params else "4KiB"
-        if "2GB pages" in point.other_params:
-            pages = "1GiB"
-        size = "256KiB" if "region 0.25" in point.other_params else f"{region}MiB"
-        settings = _farm_settings(64) | {"workload.mr_size": size, "memory.page_size": pages,
-                                         "workload.access": "random", "workload.qps": 16}
-        return Binding((run_of(_CX3_ROCE, settings),), _per_machine(64))
+        return ratio(region("64MiB", "4KiB"), region("8MiB", "4KiB"))
+    megabytes = re.search(r"region ([\d.]+) MB", point.other_params)
+    if megabytes is not None:
+        pages = "1GiB" if "2GB pages" in point.other_params else "4KiB"
+        kibibytes = int(float(megabytes.group(1)) * 1024)
+        return Binding((region(f"{kibibytes}KiB", pages),), _per_machine)
     servers = point.number(r"(\d+) servers")
     if servers is not None:
-        shared = point.number(r"(\d+) threads share") or 1
-        if shared > 1:
-            return Unbound("queue pairs shared by threads under a lock are not modelled")
-        qps = point.number(r"= (\d+)$") or 32
-        return _all_to_all(point, _CX3_ROCE, 16, qps, 16, 64, workload__op="read",
-                           transport__protocol="rocev2", transport__mtu=2048)
-    size = point.size or 64
+        # 2 x servers x threads / sharers: a thread of the simulation stands for those that share.
+        qps = (point.number(r"= (\d+)$") or 32) // 2
+        sharers = point.number(r"(\d+) threads share") or 1
+        threads = max(1, min(qps, 32 // sharers))
+        run = _farm_read(64, qps, 8 * 32 // threads, workload__threads=threads,
+                         workload__qp_sharers=sharers)
+        return Binding((run,), _per_machine)
     if point.metric == "bw_gbps":
-        return single(point, _CX3_ROCE, _farm_settings(size))
-    return Binding((run_of(_CX3_ROCE, _farm_settings(size)),), _per_machine(size))
-
-
-def _farm_settings(size: int) -> dict[str, Any]:
-    return _settings(workload__op="read", workload__msg_size=size, workload__threads=16,
-                     workload__qps=32, workload__bidirectional="true", workload__outstanding=8,
-                     workload__depth=16, transport__protocol="rocev2", transport__mtu=2048)
+        return Binding((_farm_read(size),), lambda results:
+                       float(results[0]["flows"][0]["throughput_gbps"]))
+    return Binding((_farm_read(size),), _per_machine)
 
 
 def _lite(point: Point) -> Bound:
     presets = ("connectx3", "qdr40", "sandy_bridge")
     params = point.other_params
+    size = point.size or 64
     if point.op == "REG_MR":
-        return _registration(presets, point.size or 4096)
+        return _registration(presets, size)
     if point.op != "WRITE" or point.metric == "count":
         return Unbound("a knee, judged as a shape" if point.metric == "count"
                        else "TCP through the kernel is not modelled")
-    size = point.size or 64
     base: dict[str, Any] = {"workload.op": "write", "workload.msg_size": size,
                             "fabric.topology": "single_switch", "transport.mtu": 2048}
-    posted = {"workload.pattern": "bandwidth", "workload.depth": 1, "workload.signal_every": 1,
-              "workload.iterations": 400, "sim.warmup": 100}
     mrs = point.number(r"(\d+) MRs")
     if mrs is not None:
-        return single(point, presets, base | posted | {
-            "workload.mrs": mrs, "workload.mr_size": "4KiB", "workload.access": "random"})
+        return single(point, presets, base | post_to_completion(size) | {
+            "workload.mrs": mrs, "workload.mr_size": "4KiB", "workload.access": "random",
+            "workload.iterations": 600, "sim.warmup": min(2 * mrs, 2000)})
     region = point.number(r"MR size (\d+) MB")
     if region is not None:
-        return single(point, presets, base | _settings(
-            workload__mr_size=f"{region}MiB", workload__access="random",
-            workload__iterations=3000))
+        return single(point, presets, base | bandwidth(size) | {
+            "workload.mr_size": f"{region}MiB", "workload.access": "random"})
     if point.metric.startswith("lat"):
-        return single(point, presets, base | posted)
+        return single(point, presets, base | post_to_completion(size))
     threads = point.number(r"Verbs (\d+) thread") or 1
-    return single(point, presets, base | _settings(workload__threads=threads,
-                                                   workload__qps=threads))
+    return single(point, presets, base | bandwidth(size) | {
+        "workload.threads": threads, "workload.qps": threads,
+        "workload.iterations": 96})
 
 
 def _registration(presets: tuple[str, ...], size: int) -> Binding:
@@ -143,24 +152,35 @@ def _erpc(point: Point) -> Bound:
         nic, link = {"ConnectX-3": ("connectx3", "fdr56"), "ConnectX-5": ("connectx5", "eth40")
                      }.get(point.device.split(" ")[0], ("connectx4", "eth25"))
         protocol = "ib" if link == "fdr56" else "rocev2"
-        return single(point, (nic, link, "broadwell"), {
-            "workload.op": "read", "workload.msg_size": 32, "workload.iterations": 100,
-            "sim.warmup": 20, "transport.protocol": protocol,
+        return single(point, (nic, link, "broadwell"), latency(32) | {
+            "workload.op": "read", "workload.msg_size": 32, "transport.protocol": protocol,
             "fabric.topology": "single_switch"})
     if point.op == "WRITE":
-        return single(point, ("connectx5", "edr100", "broadwell"), {
-            "workload.pattern": "bandwidth", "workload.depth": 1, "workload.signal_every": 1,
-            "workload.msg_size": point.size, "workload.iterations": 100, "sim.warmup": 10})
+        size = point.size or 0
+        return single(point, ("connectx5", "edr100", "broadwell"), post_to_completion(size) | {
+            "workload.msg_size": size, "fabric.topology": "single_switch"})
     if point.op == "RPC":
-        return Unbound("eRPC's software go-back-N; held as a shape with the NIC's own")
+        return Binding((loss_run(float(point.other_params.split()[-1])),),
+                       lambda results: float(results[0]["throughput_gbps"]))
     return Unbound("a constant that the source assumes")
 
 
 def _erpc_run(connections: int) -> Run:
-    return run_of(_CX5, _settings(workload__op="read", workload__msg_size=32,
-                                  workload__threads=14, workload__qps=connections,
-                                  workload__outstanding=32, transport__protocol="rocev2",
-                                  workload__iterations=1000 + 2 * connections // 14))
+    return run_of(_CX5, rate(14, connections, workload__op="read", workload__msg_size=32,
+                             workload__outstanding=32, transport__protocol="rocev2"))
+
+
+def loss_run(rate_of_loss: float) -> Run:
+    """eRPC's own go-back-N, for which the NIC's stands: no NAKs, a timer of 4.2 ms (5 in eRPC), 32
+    packets in flight, and what one core moves without loss."""
+    # Enough packets for some losses, or a few stalls of the timer at high loss.
+    messages = 400 if rate_of_loss < 1e-5 else 120 if rate_of_loss < 1e-4 else 12
+    return run_of(("connectx5", "edr100", "broadwell"), {
+        "workload.pattern": "bandwidth", "workload.msg_size": 1 << 20, "workload.depth": 2,
+        "workload.signal_every": 1, "workload.iterations": messages, "sim.warmup": 4,
+        "link.loss_rate": rate_of_loss, "transport.sequence_nak": "false",
+        "transport.ack_timeout": 10, "transport.window": 32, "transport.mtu": 1024,
+        "nic.qp_rate": "75Gbps"})
 
 
 def _cx7qp(point: Point) -> Bound:

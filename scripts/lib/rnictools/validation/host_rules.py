@@ -4,20 +4,20 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Optional
+from collections.abc import Mapping
+from typing import Any
 
-from .binding import Binding, Bound, Results, Rule, Unbound, run_of, single
+from .binding import Binding, Bound, Results, Rule, Run, Unbound, run_of, single
 from .dataset import Point
+from .workloads import latency, post_to_completion
 
 #: pcie-bench's hosts as presets; the first that the set-up names.
 _HOSTS = (("E5-2637v3", "xeon_e5_2637v3"), ("E5-2620v3", "xeon_e5_2620v3"),
           ("E5-2630v4", "xeon_e5_2630v4"), ("E5-2630", "xeon_e5_2630"),
           ("E3-1226v3", "xeon_e3_1226v3"))
-_OPS = {"DMA_READ": "dma_read", "DMA_WRITE": "dma_write", "DMA_READ+WRITE (each)": "dma_read_write"}
-
-
-def _host(setup: str) -> Optional[str]:
-    return next((preset for name, preset in _HOSTS if name in setup), None)
+_OPS = {"DMA_READ": "dma_read", "DMA_WRITE": "dma_write",
+        "DMA_READ+WRITE (each)": "dma_read_write", "DMA_WRITE_THEN_READ": "dma_read_write",
+        "CMD_READ (direct, no DMA engine)": "dma_read", "CMD_WRITE_THEN_READ": "dma_read_write"}
 
 
 def _window(params: str) -> str:
@@ -28,26 +28,28 @@ def _window(params: str) -> str:
 def _pcie(point: Point) -> Bound:
     op = _OPS.get(point.op)
     if op is None:
-        return Unbound("the NFP's direct commands and dependent write-read pairs are its own")
-    host = _host(point.setup)
+        return Unbound(f"{point.op} is not an operation of this program")
+    host = next((entry for entry in _HOSTS if entry[0] in point.setup), None)
     if host is None:
         return Unbound(f"no preset for the host of {point.setup}")
     settings: dict[str, Any] = {
         "workload.op": op, "workload.msg_size": point.size,
         "workload.window": _window(point.other_params), "workload.access": "random",
         "workload.host_cache": "cold" if "Cold" in point.other_params else "warm"}
-    presets = ["nfp6000", host]
+    if point.op.startswith("CMD"):
+        settings["dma_device.setup_time"] = "0ns"  # no descriptor, no DMA engine
+    presets = ["nfp6000", host[1]]
     if "remote socket" in point.setup:
         settings["memory.numa_remote"] = "true"
     if "IOMMU" in point.setup:
         settings["iommu.enabled"] = "true"
         settings["iommu.page_size"] = "2MiB" if "super-pages" in point.setup else "4KiB"
     if point.metric.startswith("lat"):
-        settings |= {"workload.pattern": "latency", "workload.iterations": 500}
+        settings |= {"workload.pattern": "latency", "workload.iterations": 100, "sim.warmup": 20}
     else:
-        settings |= {"workload.pattern": "bandwidth", "workload.iterations": 20000}
+        settings |= {"workload.pattern": "bandwidth", "workload.iterations": 4000, "sim.warmup": 400}
     bound = single(point, presets, settings)
-    if op == "dma_read_write" and isinstance(bound, Binding):
+    if point.op == "DMA_READ+WRITE (each)" and isinstance(bound, Binding):
         return Binding(bound.runs, lambda results: float(results[0]["throughput_gbps"]) / 2)
     return bound
 
@@ -72,13 +74,51 @@ def _bulk_registration(point: Point) -> Bound:
                            {"workload.iterations": 1, "sim.warmup": 0}),), figure)
 
 
+_SOCC20 = ("connectx3", "fdr56", "sandy_bridge")
+
+
 def _ddio(point: Point) -> Bound:
-    if point.op != "WRITE":
-        return Unbound("a derived constant, or a flushing READ behind each WRITE")
-    return single(point, ("connectx3", "fdr56", "skylake"), {
-        "workload.pattern": "bandwidth", "workload.depth": 1, "workload.signal_every": 1,
-        "workload.msg_size": point.size, "workload.iterations": 200, "sim.warmup": 20,
-        "fabric.topology": "single_switch"})
+    """WRITEs with and without DDIO, and flushed by a READ behind them."""
+    def write(ddio: str, size: int) -> Run:
+        return run_of(_SOCC20, post_to_completion(size) | {
+            "workload.msg_size": size, "memory.ddio": ddio, "fabric.topology": "single_switch"})
+
+    def latency_us(result: Mapping[str, Any]) -> float:
+        return float(result["latency_ns"]["p50"]) / 1e3
+    size = point.size or 64
+    if point.op == "WRITE":
+        return Binding((write("true", size),), lambda results: latency_us(results[0]))
+    if point.op == "WRITE+READ flush":
+        # The READ is posted once the WRITE has completed.
+        flush = run_of(_SOCC20, post_to_completion(8) | {
+            "workload.op": "read", "workload.msg_size": 8, "memory.ddio": "false",
+            "fabric.topology": "single_switch"})
+        return Binding((write("false", size), flush),
+                       lambda results: latency_us(results[0]) + latency_us(results[1]))
+    if "PCIe round trip" in point.other_params:
+        run = run_of(("sandy_bridge",), {"workload.op": "dma_read", "workload.msg_size": 64,
+                                         "workload.iterations": 100, "sim.warmup": 20})
+        return Binding((run,), lambda results: 1e3 * latency_us(results[0]))
+    return Unbound("a constant that the source derives")
+
+
+def _raw_packets(point: Point) -> Bound:
+    """Ping-pong of raw Ethernet packets of a queue pair, for which UD SENDs stand."""
+    if "user TCP/IP" in point.other_params or "user TCP/IP" in point.setup:
+        return Unbound("a TCP stack of the application is not modelled")
+
+    def ping(topology: str) -> Run:
+        return run_of(("connectx5", "eth100", "broadwell"), latency(64) | {
+            "workload.op": "send", "workload.msg_size": 64, "transport.type": "ud",
+            "transport.protocol": "rocev2", "fabric.topology": topology})
+    direct, switched = ping("back_to_back"), ping("single_switch")
+
+    def one_way(result: Mapping[str, Any]) -> float:
+        return float(result["latency_ns"]["p50"])
+    if point.op == "SWITCH_HOP":
+        return Binding((direct, switched), lambda r: one_way(r[1]) - one_way(r[0]))
+    run = switched if "switch" in point.setup else direct
+    return Binding((run,), lambda results: 2 * one_way(results[0]))
 
 
 def _constant(_: Point) -> Bound:
@@ -89,11 +129,11 @@ RULES: dict[str, Rule] = {
     "PCIE": _pcie, "REGBULK": _bulk_registration, "SOCC20": _ddio,
     "TIMER": _constant, "CC": _constant, "SPEC": _constant, "ATTR": _constant,
     "CONN": lambda point: Unbound("set-up of connections over the network is not modelled"),
-    "TULIPS": lambda point: Unbound("raw Ethernet packets, no RDMA"),
+    "TULIPS": _raw_packets,
     "IOTLB": lambda point: Unbound("the kernel's TCP and UDP, no RDMA"),
     "RDATOM": lambda point: single(point, ("connectx7", "eth400", "sapphire_rapids"), {
         "workload.op": "read", "workload.pattern": "bandwidth", "workload.depth": 64,
-        "workload.msg_size": point.size, "workload.iterations": 500, "sim.warmup": 64,
+        "workload.msg_size": point.size, "workload.iterations": 160, "sim.warmup": 64,
         "transport.protocol": "rocev2",
         "transport.max_rd_atomic": point.number(r"max_rd_atomic=(\d+)")}),
 }

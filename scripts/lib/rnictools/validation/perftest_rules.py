@@ -6,17 +6,12 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Sequence
 
+from . import workloads
 from .binding import Bound, Rule, Unbound, single
 from .dataset import Point
 
 _OPS = {"WRITE": "write", "READ": "read", "SEND": "send", "FETCH_ADD": "atomic_fadd",
         "CAS": "atomic_cas", "SEND(UD)": "send"}
-#: Enough for a steady state, few enough for a validation of minutes.
-_LATENCY_MESSAGES = 100
-_BANDWIDTH_BYTES = 64 << 20
-_BANDWIDTH_MESSAGES = (200, 4000)
-
-
 @dataclasses.dataclass(frozen=True)
 class Setup:
     """The system a table was measured on."""
@@ -36,20 +31,11 @@ def perftest(point: Point, setup: Setup) -> Bound:
     settings = {**setup.settings, "workload.op": op, "workload.msg_size": size}
     if point.op == "SEND(UD)":
         settings["transport.type"] = "ud"
-    if point.metric.startswith("lat_"):
-        settings |= {"workload.pattern": "latency", "workload.iterations": _LATENCY_MESSAGES,
-                     "sim.warmup": 20}
-    else:
-        settings |= bandwidth_settings(size)
+    if op.startswith("atomic") and not point.metric.startswith("lat_"):
+        settings["workload.mr_size"] = 8  # perftest's atomics all go to one address
+    settings |= workloads.latency(size) if point.metric.startswith("lat_") \
+        else workloads.bandwidth(size)
     return single(point, setup.presets, settings)
-
-
-def bandwidth_settings(size: int) -> dict[str, Any]:
-    """perftest's *_bw: 128 in flight, a completion asked for every 100."""
-    least, most = _BANDWIDTH_MESSAGES
-    return {"workload.pattern": "bandwidth", "workload.depth": 128, "workload.signal_every": 100,
-            "workload.inline_max": 0, "sim.warmup": 128,
-            "workload.iterations": max(least, min(most, _BANDWIDTH_BYTES // max(size, 1)))}
 
 
 def _fixed(presets: Sequence[str], **settings: Any) -> Rule:
@@ -66,13 +52,18 @@ def _cx4edr(point: Point) -> Bound:
     return perftest(point, Setup(("connectx4", "edr100", "broadwell"), {"transport.mtu": mtu}))
 
 
-def _loopback_or_switch(point: Point) -> Bound:
-    """ROCE100K8S: a NIC to itself, or two nodes."""
+_LOOPBACK = {"link.delay": "0ns", "link.phy_latency": "0ns"}
+
+
+def _roce100k8s(point: Point) -> Bound:
+    """A NIC to itself, for which two without a cable between them stand, or two nodes."""
+    settings: dict[str, Any] = {"transport.protocol": "rocev2", "transport.mtu": 1024}
     if "loopback" in point.setup:
-        return Unbound("loopback inside one NIC is not modelled")
-    return perftest(point, Setup(("connectx5", "eth100", "skylake"), {
-        "transport.protocol": "rocev2", "transport.mtu": 1024,
-        "fabric.topology": "single_switch"}))
+        if point.metric == "bw_gbps":
+            return Unbound("the path inside a NIC that loopback takes has a rate of its own")
+        return perftest(point, Setup(("connectx5", "eth100", "skylake"), settings | _LOOPBACK))
+    return perftest(point, Setup(("connectx5", "eth100", "skylake"),
+                                 settings | {"fabric.topology": "single_switch"}))
 
 
 def _ipoib(point: Point) -> Bound:
@@ -88,17 +79,19 @@ RULES: dict[str, Rule] = {
     "CX3ROCE40": _switched(("connectx3", "eth40", "sandy_bridge"), transport__protocol="rocev2",
                            transport__mtu=1024),
     "CX4EDR": _cx4edr,
-    "CX5X8": _fixed(("connectx5", "eth100", "gen3_x8"), transport__protocol="rocev2"),
-    "CX5EDRGPU": lambda point: Unbound("buffers are in GPU memory behind a PCIe switch, which is not modelled"),
+    "CX5X8": _fixed(("connectx5", "eth100", "ryzen_gen3_x8"), transport__protocol="rocev2"),
+    # Memory of a GPU stands for the host's; nothing is inline there.
+    "CX5EDRGPU": _fixed(("connectx5", "edr100", "epyc"), workload__inline_max=0),
     "ROCE100GPU": lambda point: Unbound("buffers are in GPU memory, model of the NIC not stated")
         if point.metric.startswith("lat") else perftest(point, Setup(
             ("connectx5", "eth100", "skylake"),
             {"transport.protocol": "rocev2", "transport.mtu": 1024})),
     "ROCE100A100": _fixed(("connectx6", "eth100", "epyc"), transport__protocol="rocev2",
                           transport__mtu=1024),
-    "ROCE100K8S": _loopback_or_switch,
-    "CX6HDR": _switched(("connectx6", "hdr200", "epyc"), transport__mtu=4096),
-    "CX6LOOP": lambda point: Unbound("loopback inside one NIC is not modelled"),
+    "ROCE100K8S": _roce100k8s,
+    "CX6HDR": _switched(("connectx6", "hdr200", "epyc_vm"), transport__mtu=4096),
+    "CX6LOOP": _fixed(("connectx6", "eth200", "epyc"), transport__protocol="rocev2",
+                      link__delay="0ns", link__phy_latency="0ns"),
     "CX7NDR": _fixed(("connectx7", "ndr400", "sapphire_rapids"), transport__mtu=4096),
     "BRCM400": lambda point: Unbound("no preset: nothing else is public about this NIC"),
     "IRDMA10": _fixed(("e810", "eth10", "skylake"), transport__protocol="rocev2",

@@ -22,6 +22,8 @@ class Scored:
 
     point: Point
     simulated: float
+    preset: str = ""      #: of the NIC it was simulated with
+    protocol: str = ""    #: and the wire
 
     @property
     def error(self) -> float:
