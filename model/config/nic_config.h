@@ -52,6 +52,7 @@ struct NicConfig {
   std::uint64_t mtt_reach;   ///< MTT entries of a region that are found without a directory
   std::uint32_t mtt_fanout;  ///< by which each level of directories extends the reach
   QpcLayout qpc_layout;
+  std::uint32_t qpc_dual_entries;  ///< further entries of each half once a QP uses both
   std::uint32_t qpc_read_entries;  ///< further entries of a QP, in each half, for READs and atomics
   bool qpc_write_back;
   bool qpc_prefetch;           ///< a doorbell fetches the context

@@ -104,6 +104,11 @@ void add_context(ParameterTable& table) {
                          {{"unified", QpcLayout::kUnified}, {"by_role", QpcLayout::kByRole}})
       .assumed("ConnectX-7 loses much more with QPs that both send and receive: by_role")
       .means("entries of a QP in the context cache: one, or one for each of its halves in use");
+  table.count("nic.qpc_dual_entries", RNIC_FIELD(nic.qpc_dual_entries), "0")
+      .range(0, 15)
+      .in("entries")
+      .assumed("ConnectX-7 sends on 32,768 QPs at full rate, but sends and receives on some 1,350")
+      .means("further entries of each half of a QP that uses both, with nic.qpc_layout=by_role");
   table.count("nic.qpc_read_entries", RNIC_FIELD(nic.qpc_read_entries), "0")
       .range(0, 16)
       .in("entries")

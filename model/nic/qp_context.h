@@ -80,6 +80,7 @@ struct QpContext : transport::QueuePair {
   RxJob* behind_atomics = nullptr;
 
   // Stage instants of the latest doorbell and pick, for messages whose WQE is decoded later.
+  std::uint8_t roles_used = 0;  ///< of its halves: 1 requester, 2 responder
   Time doorbell_at{0};
   Time picked_at{0};
   Time context_at{0};

@@ -7,7 +7,7 @@ namespace {
 /// A QP's parts are told apart in the low bits of a key; part 0 is the context itself.
 constexpr std::uint32_t kPartBits = 6;
 constexpr std::uint64_t kResponderPart = 1;
-constexpr std::uint64_t kFirstReadPart = 2;  ///< of each half in turn
+constexpr std::uint64_t kFirstFurtherPart = 2;  ///< of each half in turn
 
 config::CacheConfig half_of(config::CacheConfig whole) {
   whole.entries /= 2;
@@ -24,6 +24,7 @@ QpContextCache::QpContextCache(const sc_core::sc_module_name& name, const config
       by_role_(config.qpc_layout == config::QpcLayout::kByRole),
       write_back_(config.qpc_write_back),
       prefetch_(config.qpc_prefetch),
+      dual_entries_(by_role_ ? config.qpc_dual_entries : 0),
       read_entries_(config.qpc_read_entries),
       stage_(this->name(), config.qpc_lookup, Clock(config.clock_hz)),
       cache_(std::string(this->name()),
@@ -60,11 +61,13 @@ bool QpContextCache::acquire_parts(QpContext& qp, ContextRole role, Time t, Wait
                                    bool again) {
   const std::uint64_t base = std::uint64_t{qp.qpn} << kPartBits;
   const bool requester = is_requester(role);
-  const std::uint32_t reads = is_read(role) ? read_entries_ : 0;
+  qp.roles_used = static_cast<std::uint8_t>(qp.roles_used | (requester ? 1U : 2U));
+  const std::uint32_t further =
+      (is_read(role) ? read_entries_ : 0) + (qp.roles_used == 3U ? dual_entries_ : 0);
   // A part that was here stays good while the next is fetched, or small caches made no progress.
-  for (std::uint32_t step = again ? waiter->progress : 0; step <= reads; ++step) {
+  for (std::uint32_t step = again ? waiter->progress : 0; step <= further; ++step) {
     std::uint64_t part = by_role_ && !requester ? kResponderPart : 0;
-    if (step > 0) part = kFirstReadPart + 2 * std::uint64_t{step - 1} + (requester ? 0 : 1);
+    if (step > 0) part = kFirstFurtherPart + 2 * std::uint64_t{step - 1} + (requester ? 0 : 1);
     const bool resumed = again && step == waiter->progress;
     waiter->progress = static_cast<std::uint8_t>(step);
     if (!acquire_part(cache_of(role), base | part, qp, t, waiter, resumed)) return false;

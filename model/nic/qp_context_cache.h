@@ -23,8 +23,9 @@ struct QpcLine {
 /// unit decides when it may be used.
 ///
 /// A QP may take one entry whatever is done with it, or one for each half (nic.qpc_layout), and
-/// further ones for the state of outstanding READs and atomics (nic.qpc_read_entries). Requester
-/// and responder share the cache or have half of it each (nic.qpc_cache.split).
+/// further ones for the state of outstanding READs and atomics (nic.qpc_read_entries) or once both
+/// halves are in use (nic.qpc_dual_entries). Requester and responder share the cache or have half
+/// of it each (nic.qpc_cache.split).
 class QpContextCache : public sc_core::sc_module, public ContextIf {
  public:
   sc_core::sc_export<ContextIf> contexts{"contexts"};
@@ -57,6 +58,7 @@ class QpContextCache : public sc_core::sc_module, public ContextIf {
   bool by_role_;
   bool write_back_;
   bool prefetch_;
+  std::uint32_t dual_entries_;
   std::uint32_t read_entries_;
   PipelineStage stage_;
   ContextCache<QpcLine> cache_;

@@ -9,7 +9,7 @@ from pathlib import Path
 import support  # noqa: F401  (puts the tools on the path)
 
 from rnictools import sweep
-from rnictools.validation import binding, dataset, rules, score
+from rnictools.validation import binding, dataset, preset_file, rules, score
 
 _DATA = sweep.REPOSITORY / "results" / "measurements" / "published.csv"
 
@@ -76,6 +76,24 @@ class Bindings(unittest.TestCase):
                     and point.metric.startswith("lat"):
                 runs[rules.bind(point).runs[0]] += 1
         self.assertEqual(list(runs.values()), [3])  # minimum, median, 99th percentile
+
+
+    def test_most_points_are_bound(self):
+        judged = [p for p in dataset.load(_DATA) if p.split in ("calibrate", "validate")]
+        bound = sum(isinstance(rules.bind(p), binding.Binding) for p in judged)
+        self.assertGreaterEqual(bound / len(judged), 0.85)
+
+
+class Presets(unittest.TestCase):
+    def test_families_have_their_measured_members_memory(self):
+        configs = sweep.REPOSITORY / "configs" / "host"
+        for family, member in (("sandy_bridge", "xeon_e5_2630"), ("haswell", "xeon_e5_2637v3"),
+                               ("broadwell", "xeon_e5_2630v4")):
+            mine = preset_file.values(configs / f"{family}.ini")
+            measured = preset_file.values(configs / f"{member}.ini")
+            for key in ("memory.read_latency", "memory.dram_latency", "memory.dram_channels",
+                        "memory.dram_channel_bandwidth", "pcie.latency"):
+                self.assertEqual(mine[key], measured[key], f"{family}: {key}")
 
 
 class Scores(unittest.TestCase):

@@ -30,7 +30,7 @@ def _all_to_all(presets: tuple[str, ...], threads: int, qps: int, window: int, s
     has to all others stand for the cluster."""
     settings = rate(threads, max(qps, threads), workload__bidirectional="true",
                     workload__outstanding=window, workload__depth=max(16, window),
-                    workload__msg_size=size, workload__qp_order="random", **more)
+                    workload__msg_size=size, **more)
     return Binding((run_of(presets, settings),), _per_machine)
 
 
@@ -63,7 +63,7 @@ def _farm_read(size: int, qps: int = 32, window: int = 8, **more: Any) -> Run:
     return run_of(_CX3_ROCE, rate(
         threads, qps, workload__op="read", workload__msg_size=size,
         workload__bidirectional="true", workload__outstanding=window, workload__depth=16,
-        workload__qp_order="random", transport__protocol="rocev2", transport__mtu=2048, **more))
+        transport__protocol="rocev2", transport__mtu=2048, **more))
 
 
 def _farm(point: Point) -> Bound:
@@ -184,7 +184,19 @@ def loss_run(rate_of_loss: float) -> Run:
 
 
 def _cx7qp(point: Point) -> Bound:
-    return Unbound("the sender's threads run on a GPU and pace themselves; held as a shape")
+    """What is left of the rate with so many connections, over 64 of them."""
+    if point.metric != "ratio":
+        return Unbound("the sender's threads run on a GPU and pace themselves")
+    if point.other_params.startswith("DC"):
+        return Unbound("dynamically connected transport is not modelled")
+    connections = point.number(r"(\d{4,})") or 1024
+    both = "one sender" not in point.other_params
+
+    def many(qps: int) -> Run:
+        return run_of(_CX7, rate(16, qps, workload__op="write", workload__msg_size=8,
+                                 workload__inline_max=8, workload__outstanding=32,
+                                 workload__bidirectional="true" if both else "false"))
+    return ratio(many(connections), many(64))
 
 
 RULES: dict[str, Rule] = {

@@ -122,9 +122,11 @@ _CX4 = Device("connectx4", (
 ))
 
 _CX5 = Device("connectx5", (
-    Block("latency", "connectx5", (*_PATH, _stage("atomic", 4, 1600, 20)),
-          lambda p: _latency("ROCE100K8S ERPC")(p) or
-          _ids("TULIPS-001..002 ROCE100K8S-005")(p), evaluations=36),
+    Block("latency", "connectx5", _PATH,
+          lambda p: _latency("ERPC")(p) or
+          _ids("TULIPS-001..002")(p), evaluations=15),
+    Block("host", "skylake", (_time("pcie.latency", 100, 350, 150),),
+          lambda p: _latency("ROCE100K8S")(p), evaluations=8),
     Block("caches", "connectx5", (_entries("nic.qpc_cache.entries", 256, 16384, 4096),
                                   Parameter("nic.context_misses", 4, 64, 16, logarithmic=True)),
           _ids("ERPC-003"), smooth=False, evaluations=12),

@@ -203,8 +203,7 @@ _CX7 = ("connectx7", "ndr200", "sapphire_rapids")
 
 def _many(name: str, presets: tuple[str, ...], qps: int, **more: object) -> tuple[str, Run, str]:
     return name, run_of(presets, rate(32, qps, **{"workload__outstanding": 32,
-                                                  "workload__qp_order": "random", **more})
-                        ), "message_rate_mops"
+                                                  **more})), "message_rate_mops"
 
 
 def _outstanding_run(name: str, size: int, outstanding: int) -> tuple[str, Run, str]:

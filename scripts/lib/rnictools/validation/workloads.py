@@ -57,5 +57,5 @@ def inbound(clients: int, threads: int, qps: int, **more: Any) -> dict[str, Any]
         "fabric.hosts": clients + 1, "fabric.topology": "single_switch",
         "workload.traffic": "incast"}
     in_flight = settings["workload.depth"] * -(-qps // threads)
-    share = max(-(-_MESSAGES // (threads * clients)), 4 * in_flight)
+    share = max(-(-2 * _MESSAGES // (threads * clients)), 6 * in_flight)
     return settings | {"workload.iterations": share, "sim.warmup": 2 * in_flight}
