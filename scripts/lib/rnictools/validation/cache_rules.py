@@ -79,23 +79,27 @@ def _farm(point: Point) -> Bound:
         return Binding((run,), lambda results: _per_machine(results) / 2)
 
     def region(size_text: str, pages: str) -> Run:
+        # The requester's buffers, which are few in the source, are as many and random here: half the
+        # region on each side, and fetches for both at a time.
         return _farm_read(64, memory__page_size=pages, workload__mr_size=size_text,
-                          workload__access="random", workload__qps=16)
+                          workload__access="random", workload__qps=16, nic__context_misses=2)
     if point.metric == "ratio":
-        return ratio(region("64MiB", "4KiB"), region("8MiB", "4KiB"))
+        return ratio(region("2MiB", "4KiB"), region("256KiB", "4KiB"))
     megabytes = re.search(r"region ([\d.]+) MB", point.other_params)
     if megabytes is not None:
         pages = "1GiB" if "2GB pages" in point.other_params else "4KiB"
-        kibibytes = int(float(megabytes.group(1)) * 1024)
+        kibibytes = int(float(megabytes.group(1)) * 1024) // 32  # of a queue pair, half of it
         return Binding((region(f"{kibibytes}KiB", pages),), _per_machine)
     servers = point.number(r"(\d+) servers")
     if servers is not None:
         # 2 x servers x threads / sharers: a thread of the simulation stands for those that share.
         qps = (point.number(r"= (\d+)$") or 32) // 2
         sharers = point.number(r"(\d+) threads share") or 1
-        threads = max(1, min(qps, 32 // sharers))
-        run = _farm_read(64, qps, 8 * 32 // threads, workload__threads=threads,
-                         workload__qp_sharers=sharers)
+        machines = point.number(r"(\d+) servers") or 2
+        threads = min(qps, 32)
+        # Who shares is spread over the queue pairs to all servers and meets at posts and polls.
+        run = _farm_read(64, qps, max(1, 128 // threads), workload__threads=threads,
+                         workload__qp_sharers=max(1, round(2 * sharers / machines)))
         return Binding((run,), _per_machine)
     if point.metric == "bw_gbps":
         return Binding((_farm_read(size),), lambda results:
@@ -147,7 +151,7 @@ def _erpc(point: Point) -> Bound:
         many = _erpc_run(connections)
         if point.metric == "ratio":
             return ratio(many, _erpc_run(110))
-        return Binding((many,), lambda results: float(results[0]["message_rate_mops"]))
+        return Binding((many,), _per_machine)
     if point.op == "READ" and point.metric == "lat_median_us":
         nic, link = {"ConnectX-3": ("connectx3", "fdr56"), "ConnectX-5": ("connectx5", "eth40")
                      }.get(point.device.split(" ")[0], ("connectx4", "eth25"))
@@ -167,7 +171,8 @@ def _erpc(point: Point) -> Bound:
 
 def _erpc_run(connections: int) -> Run:
     return run_of(_CX5, rate(14, connections, workload__op="read", workload__msg_size=32,
-                             workload__outstanding=32, transport__protocol="rocev2"))
+                             workload__bidirectional="true", workload__outstanding=32,
+                             transport__protocol="rocev2"))
 
 
 def loss_run(rate_of_loss: float) -> Run:

@@ -44,6 +44,9 @@ def rate(threads: int, qps: int, **more: Any) -> dict[str, Any]:
     settings = {"workload.pattern": "bandwidth", "workload.threads": threads,
                 "workload.qps": qps,
                 **{key.replace("__", "."): value for key, value in more.items()}}
+    if "workload.mr_size" not in settings:
+        # The sources register one region for all queue pairs; here each has its own.
+        settings |= {"nic.mpt_cache.entries": 65536, "nic.mtt_cache.entries": 65536}
     in_flight = settings.get("workload.outstanding") or \
         settings.get("workload.depth", _DEPTH) * -(-qps // threads)
     share = -(-max(_MESSAGES, _PER_QP * qps) // threads)
