@@ -405,8 +405,8 @@ void Responder::complete_recv(RxJob* job, Time t) {
   cqe.imm = plan.imm;
   cqe.solicited = plan.solicited;
   cqe.wqe_counter = qp.recv().index;
-  cqe.byte_count =
-      plan.action == Action::kWrite ? plan.message_length : plan.message_offset + plan.length;
+  cqe.byte_count = plan.action == Action::kWrite ? plan.message_length + plan.written_before
+                                                 : plan.message_offset + plan.length;
   completion_queues->post(qp.recv_cqn, cqe, job->frame->trace, t);
   recv_queues->consume(qp, t);
 }

@@ -271,7 +271,7 @@ void SqScheduler::mark_pick(QpContext& qp, const transport::TxPlan& plan) const 
     trace = entry != nullptr ? entry->trace : nullptr;
   }
   if (trace == nullptr) return;
-  const bool first = plan.message_offset == 0;
+  const bool first = plan.message_offset == 0 && !plan.goes_on;
   trace->mark(first ? stats::Stage::kSqWait : stats::Stage::kSegmentation,
               qp.picked_at - stage_.latency());
   trace->mark(stats::Stage::kSqSchedule, qp.picked_at);

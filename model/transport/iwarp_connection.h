@@ -61,6 +61,8 @@ struct IwarpConnection : ConnectionState {
   std::array<std::uint32_t, kMaxUntaggedQueue> expected_msn{};
   std::uint32_t expected_offset = 0;  ///< MO in the SEND being received
   std::uint32_t arriving_bytes = 0;   ///< stream bytes of the segment that the NIC executes now
+  std::uint32_t write_bytes = 0;      ///< of the WRITE being received
+  std::uint32_t last_write = 0;       ///< bytes of the WRITE that ended last
   std::uint32_t timestamp_recent = 0;
   std::array<std::uint8_t, 46> arriving_ddp{};  ///< copy for a terminate message
   std::uint16_t arriving_ddp_bytes = 0;

@@ -119,6 +119,8 @@ void IwarpTransport::describe_request(const SendEntry& entry, const DdpMessage& 
   plan.address = wqe.remote_address + plan.message_offset;
   plan.imm = wqe.imm_or_rkey;
   plan.solicited = wqe.solicited;
+  plan.goes_on = message.opcode == RdmapOpcode::kImmediate ||
+                 message.opcode == RdmapOpcode::kImmediateSolicited;
   if (plan.last && message.ends_entry) plan.trace = entry.trace;
   if (message.opcode == RdmapOpcode::kReadRequest) {
     const protocol::Sge sink = sink_of(wqe);

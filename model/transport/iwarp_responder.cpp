@@ -28,6 +28,14 @@ bool is_immediate(RdmapOpcode opcode) {
   return opcode == RdmapOpcode::kImmediate || opcode == RdmapOpcode::kImmediateSolicited;
 }
 
+/// What a WRITE brings: the immediate behind it tells how much that was.
+void count_write(IwarpConnection& c, std::uint32_t payload, bool last) {
+  c.write_bytes += payload;
+  if (!last) return;
+  c.last_write = c.write_bytes;
+  c.write_bytes = 0;
+}
+
 }  // namespace
 
 void IwarpTransport::describe_response(DdpMessage& message, TxPlan& plan) {
@@ -163,6 +171,7 @@ void IwarpTransport::take_segment(QueuePair& qp, std::uint32_t bytes, Time now) 
   tcp.accept(bytes, now);
   for (auto due = tcp.early_due(); due != nullptr && !due->held; due = tcp.early_due()) {
     if (due->last) ++counters_.rx_write_requests;
+    count_write(connection(qp), due->payload, due->last);
     tcp.accept(due->bytes, now);
     tcp.drop_early();
   }
@@ -233,6 +242,7 @@ void IwarpTransport::fill_send(QueuePair& qp, const Segment& in, RxPlan& plan) {
   plan.action = RxPlan::Action::kWrite;
   plan.has_imm = true;
   plan.imm = protocol::RdmapImmediate::decode(in.rdmap).imm;
+  plan.written_before = connection(qp).last_write;
 }
 
 void IwarpTransport::fill_read_request(QueuePair& qp, const Segment& in, RxPlan& plan) {
@@ -271,10 +281,13 @@ void IwarpTransport::accept(QueuePair& qp, const RxPlan& plan, Time now,
   if (plan.out_of_order) {
     const std::uint32_t header = rdmap_header_bytes(RdmapOpcode::kWrite);
     const std::uint32_t bytes = stream_bytes(plan.psn - c.peer_sequence, header + plan.length);
-    c.tcp.keep_early(plan.psn, bytes, false, plan.last);
+    c.tcp.keep_early(plan.psn, bytes, false, plan.last, plan.length);
     c.tcp.owe_duplicate_ack();
     update_deadline(qp);
     return;
+  }
+  if (plan.action == RxPlan::Action::kWrite && !plan.has_imm) {
+    count_write(c, plan.length, plan.last);
   }
   take_segment(qp, c.arriving_bytes, now);
   c.arriving_bytes = 0;

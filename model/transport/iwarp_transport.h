@@ -30,8 +30,7 @@ namespace rnic::transport {
 /// - A queue pair that goes to ERR or RESET resets its connection (RST), which moves the peer's
 ///   queue pair to ERR and flushes its work. A terminate message closes its direction (FIN), and so
 ///   does the acknowledgement that answers it. With tcp.tear_down=false nothing is told.
-/// - With SACK a segment that comes behind a gap is kept: an RDMA Write is placed at once (RFC
-/// 5041,
+/// - With SACK a segment that comes behind a gap is kept: an RDMA Write is placed at once (RFC 5041,
 ///   5.4), everything else is held until its turn. SACK blocks travel on ACKs without data, so that
 ///   the MULPDU stays what it is.
 /// - A WRITE or SEND completes when TCP has acknowledged its last byte, which this end does once
@@ -40,7 +39,8 @@ namespace rnic::transport {
 ///   then runs into its retransmission limit, `retry_count` timeouts in a row).
 /// - SEND with immediate does not exist (RFC 7306 has no such message): it completes with a local
 ///   operation error, as does a READ of more than one scatter element. WRITE with immediate is an
-///   RDMA Write and an Immediate Data message; its receive completion counts no bytes.
+///   RDMA Write and an Immediate Data message right behind it (RFC 7306, 6), which takes the RECV;
+///   the completion of that counts the bytes of the WRITE, as libibverbs' users expect.
 /// - Markers (tcp.mpa_markers, both ends) are in the bytes of the wire and in all sizes; a frame's
 ///   own header and payload are without them (Frame::marker_count).
 class IwarpTransport : public Transport {

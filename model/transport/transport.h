@@ -35,6 +35,7 @@ struct TxPlan {
   std::uint8_t syndrome = 0;  ///< AETH
   bool ack_request = false;
   bool solicited = false;
+  bool goes_on = false;    ///< earlier messages of its work request went before (iWARP)
   bool ends_work = false;  ///< nothing will acknowledge it: its work request is over
   bool ends_answer =
       false;  ///< last of a READ's or atomic's answer: answer_sent() once it has left
@@ -106,6 +107,7 @@ struct RxPlan {
   std::uint32_t length = 0;
   std::uint32_t message_offset = 0;
   std::uint32_t message_length = 0;
+  std::uint32_t written_before = 0;  ///< bytes of the WRITE that a message of its own ends (iWARP)
   std::uint32_t imm = 0;
   std::uint64_t swap_or_add = 0;
   std::uint64_t compare = 0;

@@ -210,7 +210,8 @@ void TcpConnection::sample_rtt(Time rtt) {
   rto_ = std::min(std::max(srtt_ + rttvar_ * 4, parameters_.min_rto), kMaxRto);
 }
 
-bool TcpConnection::keep_early(std::uint32_t sequence, std::uint32_t bytes, bool held, bool last) {
+bool TcpConnection::keep_early(std::uint32_t sequence, std::uint32_t bytes, bool held, bool last,
+                               std::uint32_t payload) {
   const std::uint64_t first = extend(sequence, receive_next_);
   if (first + bytes > receive_next_ + parameters_.window) return false;
   const auto at = std::lower_bound(
@@ -218,7 +219,7 @@ bool TcpConnection::keep_early(std::uint32_t sequence, std::uint32_t bytes, bool
       [](const EarlySegment& segment, std::uint64_t x) { return segment.sequence < x; });
   newest_early_ = first;
   if (at != early_.end() && at->sequence == first) return false;
-  early_.insert(at, EarlySegment{first, bytes, held, last});
+  early_.insert(at, EarlySegment{first, bytes, held, last, payload});
   return true;
 }
 

@@ -110,11 +110,13 @@ class TcpConnection {
   struct EarlySegment {
     std::uint64_t sequence = 0;
     std::uint32_t bytes = 0;
-    bool held = false;  ///< the NIC keeps its frame; else its payload is placed already
-    bool last = false;  ///< last of its message
+    bool held = false;          ///< the NIC keeps its frame; else its payload is placed already
+    bool last = false;          ///< last of its message
+    std::uint32_t payload = 0;  ///< of it, of a placed one
   };
   /// Takes a segment behind a gap; false when it is there already, or beyond the window.
-  bool keep_early(std::uint32_t sequence, std::uint32_t bytes, bool held, bool last);
+  bool keep_early(std::uint32_t sequence, std::uint32_t bytes, bool held, bool last,
+                  std::uint32_t payload = 0);
   /// The kept segment whose turn it is, or null.
   const EarlySegment* early_due() const;
   /// The kept segment that begins with `sequence`, or null.
