@@ -95,12 +95,13 @@ void check_service(const Config& config) {
     throw ConfigError(service + " does not exist with transport.protocol=iwarp (valid: rc)");
   }
   const WorkloadConfig& workload = config.workload;
-  if (returns_data(workload.op)) {
+  const bool plain = workload.program == Program::kNone;
+  if (plain && returns_data(workload.op)) {
     throw ConfigError(service + " has no READ and no atomics (valid workload.op: " +
                       (type == TransportType::kUc ? "write|write_imm|" : "") + "send|send_imm)");
   }
   if (type == TransportType::kUc) return;
-  if (!is_send(workload.op)) {
+  if (plain && !is_send(workload.op)) {
     throw ConfigError(service + " has no WRITE (valid workload.op: send|send_imm)");
   }
   if (workload.msg_size > config.transport.mtu) {
@@ -254,9 +255,10 @@ void check_program(const Config& config) {
     throw ConfigError(
         "workload.program does not go with a workload.op=dma_* (remedy: leave out one)");
   }
-  if (config.transport.type != TransportType::kRc) {
+  if (config.transport.type != TransportType::kRc &&
+      config.workload.program != Program::kPingPong) {
     throw ConfigError(
-        "workload.program needs transport.type=rc, the only connected reliable service");
+        "this workload.program needs transport.type=rc (ping_pong runs over uc and ud, too)");
   }
   if (config.workload.msg_size == 0) {
     throw ConfigError("workload.program needs a workload.msg_size of at least 1 B");

@@ -21,6 +21,18 @@ namespace {
 
 constexpr std::uint32_t kDepth = 64;
 constexpr std::uint32_t kWord = 8;
+constexpr std::uint32_t kQkey = 0x1111'1111;
+
+protocol::QpType type_of(const config::Config& config) {
+  switch (config.transport.type) {
+    case config::TransportType::kUc:
+      return protocol::QpType::kUc;
+    case config::TransportType::kUd:
+      return protocol::QpType::kUd;
+    default:
+      return protocol::QpType::kRc;
+  }
+}
 
 [[noreturn]] void refuse_registration(std::uint64_t bytes, Status status) {
   throw ConfigError("registering " + std::to_string(bytes) + " bytes fails with " +
@@ -44,13 +56,23 @@ void Peer::open() {
   host::verbs::QpInitAttr attr;
   attr.max_send_wr = attr.max_recv_wr = kDepth;
   attr.max_inline_data = std::min(config_.nic.max_inline, kWord);
+  attr.qp_type = type_of(config_);
+  if (config_.workload.srq) {
+    host::verbs::SrqInitAttr shared;
+    shared.max_wr = kDepth;
+    attr.srq = srq_ = verbs.create_srq(core, pd_, shared);
+    if (srq_ == nullptr) fail("create_srq fails");
+  }
   qp_ = verbs.create_qp(core, pd_, *send_cq_, *recv_cq_, attr);
   if (qp_ == nullptr) fail("create_qp fails");
   host::verbs::QpAttr init;
   init.qp_state = QpState::kInit;
   init.access_flags = protocol::kAccessRemoteMask;
-  const Status status = verbs.modify_qp(
-      core, *qp_, init, Mask::kState | Mask::kPkeyIndex | Mask::kPort | Mask::kAccessFlags);
+  init.qkey = kQkey;
+  const bool datagrams = attr.qp_type == protocol::QpType::kUd;
+  const Status status = verbs.modify_qp(core, *qp_, init,
+                                        Mask::kState | Mask::kPkeyIndex | Mask::kPort |
+                                            (datagrams ? Mask::kQkey : Mask::kAccessFlags));
   if (status != Status::kOk) fail("modify_qp to INIT fails");
 }
 
@@ -83,6 +105,14 @@ FastBuffer Peer::allocate_fast(std::uint64_t bytes) {
 }
 
 void Peer::connect(const Peer& peer) {
+  to_rtr(peer);
+  to_rts();
+  if (type_of(config_) != protocol::QpType::kUd) return;
+  path_ = host.verbs.create_ah(core, pd_, path_between(index, peer.index));
+  peer_qpn_ = peer.qp_->qpn;
+}
+
+void Peer::to_rtr(const Peer& peer) {
   const config::TransportConfig& t = config_.transport;
   host::verbs::QpAttr attr;
   attr.qp_state = QpState::kRtr;
@@ -91,26 +121,45 @@ void Peer::connect(const Peer& peer) {
   attr.dest_qp_num = peer.qp_->qpn;
   attr.max_dest_rd_atomic = t.max_dest_rd_atomic;
   attr.min_rnr_timer = t.min_rnr_timer;
-  Status status =
-      host.verbs.modify_qp(core, *qp_, attr,
-                           Mask::kState | Mask::kAv | Mask::kPathMtu | Mask::kDestQpn |
-                               Mask::kRqPsn | Mask::kMaxDestRdAtomic | Mask::kMinRnrTimer);
-  if (status != Status::kOk) fail("modify_qp to RTR fails");
+  std::uint32_t mask = Mask::kState;
+  const protocol::QpType type = type_of(config_);
+  if (type != protocol::QpType::kUd) {
+    mask |= Mask::kAv | Mask::kPathMtu | Mask::kDestQpn | Mask::kRqPsn;
+  }
+  if (type == protocol::QpType::kRc) mask |= Mask::kMaxDestRdAtomic | Mask::kMinRnrTimer;
+  if (host.verbs.modify_qp(core, *qp_, attr, mask) != Status::kOk) fail("modify_qp to RTR fails");
+}
+
+void Peer::to_rts() {
+  const config::TransportConfig& t = config_.transport;
+  host::verbs::QpAttr attr;
   attr.qp_state = QpState::kRts;
   attr.timeout = t.ack_timeout;
   attr.retry_cnt = t.retry_count;
   attr.rnr_retry = t.rnr_retry;
   attr.max_rd_atomic = t.max_rd_atomic;
-  status = host.verbs.modify_qp(core, *qp_, attr,
-                                Mask::kState | Mask::kSqPsn | Mask::kTimeout | Mask::kRetryCnt |
-                                    Mask::kRnrRetry | Mask::kMaxQpRdAtomic);
-  if (status != Status::kOk) fail("modify_qp to RTS fails");
+  std::uint32_t mask = Mask::kState | Mask::kSqPsn;
+  if (type_of(config_) == protocol::QpType::kRc) {
+    mask |= Mask::kTimeout | Mask::kRetryCnt | Mask::kRnrRetry | Mask::kMaxQpRdAtomic;
+  }
+  if (host.verbs.modify_qp(core, *qp_, attr, mask) != Status::kOk) fail("modify_qp to RTS fails");
+}
+
+std::uint64_t Peer::header_bytes() const {
+  constexpr std::uint64_t kGrh = 40;
+  return type_of(config_) == protocol::QpType::kUd ? kGrh : 0;
+}
+
+Bytes Peer::received(const Buffer& buffer, const Wc& wc) {
+  if (wc.byte_len < header_bytes()) fail("a datagram without the place of its GRH");
+  return load(buffer.part(header_bytes(), wc.byte_len - header_bytes()));
 }
 
 void Peer::post_recv(std::uint64_t id, const Buffer& into) {
   const protocol::Sge sge{into.address, static_cast<std::uint32_t>(into.bytes), into.lkey};
   const host::verbs::RecvWr wr{id, &sge, into.bytes > 0 ? 1U : 0U};
-  const Status status = host.verbs.post_recv(core, *qp_, &wr, 1);
+  const Status status = srq_ != nullptr ? host.verbs.post_srq_recv(core, *srq_, &wr, 1)
+                                        : host.verbs.post_recv(core, *qp_, &wr, 1);
   if (status != Status::kOk) fail(std::string("post_recv: ") + host::status_name(status));
 }
 
@@ -120,6 +169,9 @@ void Peer::post(SendWr& wr, const Buffer& local) {
   wr.flags |= SendFlags::kSignaled;
   wr.sg_list = &sge;
   wr.num_sge = 1;
+  wr.ah = path_;
+  wr.remote_qpn = peer_qpn_;
+  wr.remote_qkey = kQkey;
   const Status status = host.verbs.post_send(core, *qp_, &wr, 1);
   if (status != Status::kOk) fail(std::string("post_send: ") + host::status_name(status));
 }

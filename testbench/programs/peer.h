@@ -49,7 +49,12 @@ class Peer {
   /// RTR and RTS towards a peer that is open.
   void connect(const Peer& peer);
 
+  /// To the shared receive queue, with workload.srq.
   void post_recv(std::uint64_t id, const Buffer& into);
+  /// What a RECV buffer must have in front of the message: the place of a datagram's GRH.
+  std::uint64_t header_bytes() const;
+  /// The message in a RECV buffer.
+  Bytes received(const Buffer& buffer, const host::verbs::Wc& wc);
   void send(const Buffer& from);
   /// Ends `key` at the peer before its RECV completes.
   void send_with_invalidate(const Buffer& from, std::uint32_t key);
@@ -78,6 +83,8 @@ class Peer {
   const std::uint32_t index;  ///< of the host
 
  private:
+  void to_rtr(const Peer& peer);
+  void to_rts();
   void post(host::verbs::SendWr& wr, const Buffer& local);
   host::verbs::Wc await(host::verbs::CompletionQueue& cq);
   [[noreturn]] void fail(const std::string& what) const;
@@ -87,6 +94,9 @@ class Peer {
   host::verbs::CompletionQueue* send_cq_ = nullptr;
   host::verbs::CompletionQueue* recv_cq_ = nullptr;
   host::verbs::QueuePair* qp_ = nullptr;
+  host::verbs::SharedReceiveQueue* srq_ = nullptr;  ///< with workload.srq
+  host::verbs::AddressHandle* path_ = nullptr;      ///< of datagrams
+  std::uint32_t peer_qpn_ = 0;
   std::uint64_t wr_ids_ = 0;
   host::PollSpot spot_;
   std::uint64_t watched_ = 0;

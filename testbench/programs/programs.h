@@ -8,7 +8,8 @@
 
 namespace rnic::testbench {
 
-/// SEND there, SEND back: the client sends workload.msg_size bytes, the server returns them.
+/// SEND there, SEND back: the client sends workload.msg_size bytes, the server returns them. Over
+/// RC, UC or UD (transport.type), with receive queues of its own or shared ones (workload.srq).
 class PingPong : public Program {
  public:
   using Program::Program;

@@ -55,6 +55,45 @@ INSTANTIATE_TEST_SUITE_P(Transports, ExamplePrograms,
                            return std::get<0>(test.param) + "_" + std::get<1>(test.param);
                          });
 
+/// Ping-pong runs over every service, with and without a shared receive queue.
+class PingPongOver : public ::testing::TestWithParam<std::tuple<std::string, std::string, bool>> {};
+
+TEST_P(PingPongOver, EveryByteIsChecked) {
+  const auto& [protocol, type, shared] = GetParam();
+  for (const std::string size : {"1", "64", type == "ud" ? "1024" : "5000"}) {
+    const ProgramRun run = run_well({{"workload.program", "ping_pong"},
+                                     {"transport.protocol", protocol},
+                                     {"transport.type", type},
+                                     {"transport.mtu", protocol == "iwarp" ? "1500" : "1024"},
+                                     {"workload.srq", shared ? "true" : "false"},
+                                     {"workload.msg_size", size},
+                                     {"workload.iterations", "200"},
+                                     {"sim.warmup", "20"}});
+    ASSERT_EQ(run.status, 0);
+    EXPECT_EQ(run.number("/completions/success"), 220);
+    if (protocol != "iwarp") {
+      EXPECT_EQ(run.counter("acks_sent") > 0, type == "rc");
+    }
+  }
+}
+
+std::vector<std::tuple<std::string, std::string, bool>> services() {
+  std::vector<std::tuple<std::string, std::string, bool>> all;
+  for (const std::string& protocol : all_protocols()) {
+    for (const std::string type : {"rc", "uc", "ud"}) {
+      if (protocol == "iwarp" && type != "rc") continue;
+      for (const bool shared : {false, true}) all.emplace_back(protocol, type, shared);
+    }
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Services, PingPongOver, ::testing::ValuesIn(services()),
+                         [](const auto& test) {
+                           return std::get<0>(test.param) + "_" + std::get<1>(test.param) +
+                                  (std::get<2>(test.param) ? "_srq" : "");
+                         });
+
 TEST(ExampleProgramsUse, GetsLeaveTheServersCpuAlone) {
   // PUTs alone wake the server: about half of the operations arrive there as SENDs.
   const ProgramRun run = run_well(
