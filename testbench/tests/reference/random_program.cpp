@@ -16,7 +16,7 @@ constexpr std::uint32_t kMostInBatch = 6;
 
 bool two_sided(WrOpcode opcode) {
   return opcode == WrOpcode::kSend || opcode == WrOpcode::kSendWithImm ||
-         opcode == WrOpcode::kRdmaWriteWithImm;
+         opcode == WrOpcode::kSendWithInv || opcode == WrOpcode::kRdmaWriteWithImm;
 }
 
 bool is_atomic(WrOpcode opcode) {
@@ -47,6 +47,8 @@ const std::vector<WrOpcode> kGathering = {WrOpcode::kRdmaWrite, WrOpcode::kRdmaW
                                           WrOpcode::kSend, WrOpcode::kSendWithImm};
 const std::vector<WrOpcode> kFetching = {WrOpcode::kRdmaRead, WrOpcode::kAtomicCmpAndSwp,
                                          WrOpcode::kAtomicFetchAndAdd};
+const std::vector<WrOpcode> kByKey = {WrOpcode::kRdmaWrite, WrOpcode::kRdmaWriteWithImm,
+                                      WrOpcode::kRdmaRead};
 const std::vector<WrOpcode> kAtomics = {WrOpcode::kAtomicCmpAndSwp, WrOpcode::kAtomicFetchAndAdd};
 const std::vector<WrOpcode> kSends = {WrOpcode::kSend, WrOpcode::kSendWithImm};
 const std::vector<WrOpcode> kTakingRecvs = {WrOpcode::kSend, WrOpcode::kSendWithImm,
@@ -86,6 +88,12 @@ std::string ending_name(Ending ending) {
       return "rnr";
     case Ending::kPeerGone:
       return "peer_gone";
+    case Ending::kDeadKey:
+      return "dead_key";
+    case Ending::kEndWrong:
+      return "end_wrong";
+    case Ending::kEndWrongHere:
+      return "end_wrong_here";
   }
   return "?";
 }
@@ -98,6 +106,9 @@ bool ProgramWriter::offers(WrOpcode opcode) const {
 std::vector<WrOpcode> ProgramWriter::usable(const Lane& lane) const {
   std::vector<WrOpcode> result;
   for (const WrOpcode opcode : abilities_.opcodes) {
+    const bool reliable =
+        opcode == WrOpcode::kRdmaRead || opcode == WrOpcode::kSendWithInv || is_atomic(opcode);
+    if (lane.connected_only && reliable) continue;
     if ((lane.allowed & right_of(opcode)) == right_of(opcode)) result.push_back(opcode);
   }
   return result;
@@ -181,7 +192,31 @@ void ProgramWriter::order(SendRequest& request, const Span& local, const Span& r
   if (fetches) open_reads_.push_back({local, remote, atomic});
 }
 
-SendRequest ProgramWriter::request(const Lane& lane, WrOpcode opcode, std::uint32_t bytes) {
+KeyArea* ProgramWriter::valid_key(Lane& lane) {
+  std::vector<KeyArea*> valid;
+  for (KeyArea& key : lane.keys) {
+    if (key.valid) valid.push_back(&key);
+  }
+  return valid.empty() ? nullptr : valid[rng_.below(valid.size())];
+}
+
+void ProgramWriter::spoil(const Lane& lane, SendRequest& request) {
+  if (request.opcode != WrOpcode::kRdmaWrite) return;  // others would leave a RECV to the next one
+  switch (rng_.below(3)) {
+    case 0:
+      request.rkey ^= 0x01;
+      break;
+    case 1:
+      request.remote_address = lane.exposed.region.address - kWord;
+      break;
+    default:
+      request.rkey = lane.inbox.region.rkey;
+      request.remote_address = lane.inbox.region.address;
+      break;
+  }
+}
+
+SendRequest ProgramWriter::request(Lane& lane, WrOpcode opcode, std::uint32_t bytes) {
   SendRequest made;
   made.wr_id = ++wr_ids_;
   made.opcode = opcode;
@@ -201,7 +236,9 @@ SendRequest ProgramWriter::request(const Lane& lane, WrOpcode opcode, std::uint3
     made.swap = rng_.below(3);
   } else if (opcode == WrOpcode::kRdmaRead) {
     const bool of_counters = bytes <= lane.counters.region.bytes && chance(0.3);
-    const Area& area = of_counters ? lane.counters : lane.exposed;
+    KeyArea* key = !of_counters && chance(0.3) ? valid_key(lane) : nullptr;
+    if (key != nullptr && bytes > key->area.region.bytes) key = nullptr;
+    const Area& area = key != nullptr ? key->area : of_counters ? lane.counters : lane.exposed;
     local = place(lane.scratch, bytes);
     made.sges = pieces(lane.scratch, local, abilities_.max_read_sge);
     remote = place(area, bytes);
@@ -218,8 +255,23 @@ SendRequest ProgramWriter::request(const Lane& lane, WrOpcode opcode, std::uint3
     local = place(area, bytes);
     made.sges = pieces(area, local, abilities_.max_sge);
     if (is_write(opcode)) {
-      if (!apart) remote = place(lane.exposed, bytes);
-      made.rkey = lane.exposed.region.rkey;
+      KeyArea* key = chance(0.3) ? valid_key(lane) : nullptr;
+      const bool fits = key != nullptr && bytes <= key->area.region.bytes;
+      if (!apart) remote = place(fits ? key->area : lane.exposed, bytes);
+      const bool inside =
+          fits && remote.address >= key->area.region.address &&
+          remote.address + bytes <= key->area.region.address + key->area.region.bytes;
+      made.rkey = inside ? key->area.region.rkey : lane.exposed.region.rkey;
+    }
+  }
+  if (opcode == WrOpcode::kSendWithInv) {
+    KeyArea* key = valid_key(lane);
+    if (key == nullptr) {
+      made.opcode = WrOpcode::kSend;
+    } else {
+      made.key = key->area.region.rkey;
+      key->valid = false;
+      fence_next_ = true;  // READs by that key are over
     }
   }
   made.remote_address = remote.address;
@@ -237,7 +289,7 @@ RecvRequest ProgramWriter::recv_for(const Lane& lane, std::uint32_t bytes) {
 }
 
 void ProgramWriter::flush(const Lane& lane, std::vector<Step>& steps) {
-  const bool late = abilities_.late_recvs && lane.patient && chance(0.3);
+  const bool late = abilities_.late_recvs && lane.patient && !lane.connected_only && chance(0.3);
   Step recvs;
   recvs.qp = lane.to;
   recvs.recvs.swap(waiting_recvs_);
@@ -260,7 +312,39 @@ void ProgramWriter::add(const Lane& lane, const SendRequest& made, std::vector<S
   if (batch_.size() >= kMostInBatch || chance(0.4)) flush(lane, steps);
 }
 
-std::vector<Step> ProgramWriter::traffic(const Lane& lane, std::uint32_t count) {
+std::vector<Step> ProgramWriter::key_steps(Lane& lane) {
+  Step step;
+  step.qp = lane.to;
+  for (KeyArea& key : lane.keys) {
+    Region& region = key.area.region;
+    if (key.valid && chance(0.6)) continue;
+    if (key.valid) {
+      SendRequest end;
+      end.wr_id = ++wr_ids_;
+      end.opcode = WrOpcode::kLocalInv;
+      end.key = region.rkey;
+      step.sends.push_back(end);
+    }
+    SendRequest make;
+    make.wr_id = ++wr_ids_;
+    make.flags = SendFlags::kSignaled;
+    make.key = region.rkey = host::verbs::next_key(region.rkey);
+    make.opcode = key.window ? WrOpcode::kBindMw : WrOpcode::kRegMr;
+    make.bound_access = region.access;
+    if (key.window) {
+      const Span span = place(lane.exposed, between(1, 3) * std::uint64_t{2000});
+      region.address = make.remote_address = span.address;
+      region.bytes = make.bound_bytes = span.bytes;
+      make.bound_lkey = lane.exposed.region.lkey;
+    }
+    key.valid = true;
+    step.sends.push_back(make);
+  }
+  if (step.sends.empty()) return {};
+  return {step};
+}
+
+std::vector<Step> ProgramWriter::traffic(Lane& lane, std::uint32_t count) {
   std::vector<Step> steps;
   open_reads_.clear();
   open_writes_.clear();
@@ -268,6 +352,8 @@ std::vector<Step> ProgramWriter::traffic(const Lane& lane, std::uint32_t count) 
   for (std::uint32_t i = 0; i < count; ++i) {
     const WrOpcode opcode = opcodes[rng_.below(opcodes.size())];
     SendRequest made = request(lane, opcode, is_atomic(opcode) ? kWord : size());
+    const bool in_vain = lane.connected_only && chance(0.15) && total(made.sges) > 0;
+    if (in_vain) spoil(lane, made);
     if (i + 1 == count) made.flags |= SendFlags::kSignaled;  // tells when all is done
     add(lane, made, steps);
   }
@@ -291,30 +377,38 @@ bool ProgramWriter::can_end(const Lane& lane, Ending ending) const {
     case Ending::kLocalKey:
     case Ending::kLocalBounds:
     case Ending::kLocalPd:
+      // Part of a SEND may have taken a RECV of a shared queue by then, or not.
+      return !lane.shared_recvs;
+    case Ending::kEndWrongHere:
+      return true;
     case Ending::kRecvSmall:
     case Ending::kRecvKey:
-      return true;
+      return !lane.connected_only;
+    case Ending::kEndWrong:
+      return !lane.connected_only && offers(WrOpcode::kSendWithInv);
+    case Ending::kDeadKey:
+      return !lane.connected_only && lane.unused_key != 0 && any(kByKey, true);
     case Ending::kSinkNotWritable:
-      return any(kFetching, true);
+      return !lane.connected_only && any(kFetching, true);
     case Ending::kRemoteKey:
     case Ending::kRemoteBounds:
     case Ending::kRemoteTop:
     case Ending::kRemoteRight:
     case Ending::kRemotePd:
-      return any(kOneSided, true);
+      return !lane.connected_only && any(kOneSided, true);
     case Ending::kQpRight:
-      return any(kOneSided, false);
+      return !lane.connected_only && any(kOneSided, false);
     case Ending::kMisaligned:
-      return any(kAtomics, true);
+      return !lane.connected_only && any(kAtomics, true);
     case Ending::kRnr:
-      return abilities_.late_recvs && !lane.patient;
+      return !lane.connected_only && abilities_.late_recvs && !lane.patient;
     case Ending::kPeerGone:
-      return abilities_.late_recvs;
+      return !lane.connected_only && abilities_.late_recvs;
   }
   return false;
 }
 
-SendRequest ProgramWriter::failing(const Lane& lane, Ending ending) {
+SendRequest ProgramWriter::failing(Lane& lane, Ending ending) {
   const auto some = [&](const std::vector<WrOpcode>& wanted) {
     const WrOpcode opcode = any_of(lane, wanted);
     SendRequest made = request(lane, opcode, is_atomic(opcode) ? kWord : std::max(2U, size()));
@@ -401,6 +495,27 @@ SendRequest ProgramWriter::failing(const Lane& lane, Ending ending) {
       return some(kSends);
     case Ending::kRnr:
       return some(kTakingRecvs);
+    case Ending::kDeadKey: {
+      SendRequest made = some(kByKey);
+      made.rkey = dead_keys_[rng_.below(dead_keys_.size())];
+      return made;
+    }
+    case Ending::kEndWrong: {
+      SendRequest made = some(kSends);
+      made.opcode = WrOpcode::kSendWithInv;
+      const std::uint32_t wrong[] = {lane.exposed.region.rkey, lane.unused_key ^ 0x4000'0000U,
+                                     lane.peer_foreign.region.rkey};
+      made.key = wrong[rng_.below(3)];
+      return made;
+    }
+    case Ending::kEndWrongHere: {
+      SendRequest made;
+      made.wr_id = ++wr_ids_;
+      made.opcode = WrOpcode::kLocalInv;
+      made.flags = SendFlags::kFence;
+      made.key = chance(0.5) ? lane.scratch.region.lkey : lane.foreign.region.lkey;
+      return made;
+    }
     case Ending::kPeerGone:
       break;
   }
@@ -419,10 +534,15 @@ RecvRequest ProgramWriter::bad_recv(const Lane& lane, Ending ending, std::uint32
   return recv;
 }
 
-std::vector<Step> ProgramWriter::finale(const Lane& lane, Ending ending) {
+std::vector<Step> ProgramWriter::finale(Lane& lane, Ending ending) {
   std::vector<Step> steps;
   open_reads_.clear();
   open_writes_.clear();
+  // What has ended before: of what ends on the way it is open when that happens.
+  dead_keys_ = {lane.unused_key};
+  for (const KeyArea& key : lane.keys) {
+    if (!key.valid) dead_keys_.push_back(key.area.region.rkey);
+  }
   const std::vector<WrOpcode> opcodes = usable(lane);
   const auto good = [&](std::uint32_t count) {
     for (std::uint32_t i = 0; i < count; ++i) {
@@ -453,15 +573,10 @@ std::vector<Step> ProgramWriter::finale(const Lane& lane, Ending ending) {
     rest.recvs.swap(waiting_recvs_);
     steps.push_back(rest);
   }
-  // The device learns of a RECV that meets ERR when its driver knows of the error, too.
-  if (ending != Ending::kPeerGone) {
-    std::stable_partition(steps.begin(), steps.end(),
-                          [](const Step& step) { return step.sends.empty(); });
-  }
   return steps;
 }
 
-std::vector<Step> ProgramWriter::late_posts(const Lane& lane) {
+std::vector<Step> ProgramWriter::late_posts(Lane& lane) {
   std::vector<Step> steps;
   open_reads_.clear();
   open_writes_.clear();

@@ -31,20 +31,31 @@ struct Area {
   Region region;
 };
 
+/// Another key for a part of a lane's exposed memory, made valid by its owner's work requests.
+struct KeyArea {
+  Area area;            ///< as the latest bind or registration made it
+  bool window = false;  ///< else a region for fast registration
+  bool valid = false;
+};
+
 /// One direction of a connection and the memory that only its requests touch, so that what happens
 /// in other lanes cannot change its outcome.
 struct Lane {
   QpName from;
   QpName to;
-  AccessFlags allowed = 0;  ///< of the queue pair `to`
-  bool patient = true;      ///< rnr_retry is infinite: RECVs may come late
-  Area constant;            ///< source; never written
-  Area scratch;             ///< source, and sink of READs and atomics
-  Area exposed;             ///< peer's, remote write and read
-  Area counters;            ///< peer's, remote read and atomic
-  Area inbox;               ///< peer's RECV buffers, no remote right
-  Area foreign;             ///< this host's, of another protection domain
-  Area peer_foreign;        ///< the peer's, of another protection domain
+  AccessFlags allowed = 0;       ///< of the queue pair `to`
+  bool patient = true;           ///< rnr_retry is infinite: RECVs may come late
+  Area constant;                 ///< source; never written
+  Area scratch;                  ///< source, and sink of READs and atomics
+  Area exposed;                  ///< peer's, remote write and read
+  Area counters;                 ///< peer's, remote read and atomic
+  Area inbox;                    ///< peer's RECV buffers, no remote right
+  Area foreign;                  ///< this host's, of another protection domain
+  Area peer_foreign;             ///< the peer's, of another protection domain
+  std::vector<KeyArea> keys;     ///< the peer's, to its exposed memory; may be empty
+  std::uint32_t unused_key = 0;  ///< of a window that is never bound; 0: none
+  bool connected_only = false;   ///< UC
+  bool shared_recvs = false;     ///< the peer's RECVs are a shared queue's
 };
 
 /// Something a program does on one queue.
@@ -71,6 +82,9 @@ enum class Ending {
   kRecvKey,
   kRnr,
   kPeerGone,
+  kDeadKey,       ///< of a window or region that has been ended, or never was
+  kEndWrong,      ///< SEND with invalidate of a key that no message may end
+  kEndWrongHere,  ///< local invalidation of such a key
 };
 std::string ending_name(Ending ending);
 
@@ -82,11 +96,13 @@ class ProgramWriter {
       : abilities_(abilities), rng_(seed, name) {}
 
   /// About `count` requests that succeed, and the RECVs that they need.
-  std::vector<Step> traffic(const Lane& lane, std::uint32_t count);
+  std::vector<Step> traffic(Lane& lane, std::uint32_t count);
+  /// The peer makes its keys valid under new variants, some that are valid included.
+  std::vector<Step> key_steps(Lane& lane);
   /// Requests that succeed, one that fails, and some behind it.
-  std::vector<Step> finale(const Lane& lane, Ending ending);
+  std::vector<Step> finale(Lane& lane, Ending ending);
   /// A few requests of any kind, for a queue pair in ERR.
-  std::vector<Step> late_posts(const Lane& lane);
+  std::vector<Step> late_posts(Lane& lane);
   bool can_end(const Lane& lane, Ending ending) const;
 
   Rng& rng() { return rng_; }
@@ -115,13 +131,16 @@ class ProgramWriter {
   Span place(const Area& area, std::uint64_t bytes, std::uint32_t alignment = 1);
   Span place_apart(const Area& area, std::uint64_t bytes);
   std::vector<Sge> pieces(const Area& area, const Span& span, std::uint32_t most);
-  SendRequest request(const Lane& lane, WrOpcode opcode, std::uint32_t bytes);
+  SendRequest request(Lane& lane, WrOpcode opcode, std::uint32_t bytes);
+  KeyArea* valid_key(Lane& lane);
+  /// Something that the peer of an unreliable connection drops without a word.
+  void spoil(const Lane& lane, SendRequest& request);
   RecvRequest recv_for(const Lane& lane, std::uint32_t bytes);
   void order(SendRequest& request, const Span& local, const Span& remote);
   /// Adds a request, and its RECV, to the steps being written.
   void add(const Lane& lane, const SendRequest& request, std::vector<Step>& steps);
   void flush(const Lane& lane, std::vector<Step>& steps);
-  SendRequest failing(const Lane& lane, Ending ending);
+  SendRequest failing(Lane& lane, Ending ending);
   WrOpcode any_of(const Lane& lane, const std::vector<WrOpcode>& wanted);
   RecvRequest bad_recv(const Lane& lane, Ending ending, std::uint32_t bytes);
 
@@ -131,6 +150,7 @@ class ProgramWriter {
   std::vector<Span> open_writes_;           ///< targets of WRITEs that may not have been placed
   std::vector<RecvRequest> waiting_recvs_;  ///< not yet posted, oldest first
   std::vector<SendRequest> batch_;
+  std::vector<std::uint32_t> dead_keys_;
   std::uint32_t unsignaled_ = 0;
   bool fence_next_ = false;
   std::uint64_t wr_ids_ = 0;

@@ -28,13 +28,14 @@ const std::vector<Ending> kAllEndings = {
     Ending::kLocalKey,  Ending::kLocalBounds,  Ending::kLocalPd,    Ending::kSinkNotWritable,
     Ending::kRemoteKey, Ending::kRemoteBounds, Ending::kRemoteTop,  Ending::kRemoteRight,
     Ending::kRemotePd,  Ending::kQpRight,      Ending::kMisaligned, Ending::kRecvSmall,
-    Ending::kRecvKey,   Ending::kRnr,          Ending::kPeerGone};
+    Ending::kRecvKey,   Ending::kRnr,          Ending::kPeerGone,   Ending::kDeadKey,
+    Ending::kEndWrong,  Ending::kEndWrongHere};
 
 /// Those in which no answer of the peer can be lost that the outcome depends on: a queue pair in
 /// ERR does not repeat its NAK.
 const std::vector<Ending> kEndingsWithoutNak = {Ending::kLocalKey, Ending::kLocalBounds,
-                                                Ending::kLocalPd, Ending::kSinkNotWritable,
-                                                Ending::kRnr};
+                                                Ending::kLocalPd,  Ending::kSinkNotWritable,
+                                                Ending::kRnr,      Ending::kEndWrongHere};
 
 class RandomProgramsTest : public ::testing::TestWithParam<std::string> {
  protected:
@@ -54,8 +55,10 @@ class RandomProgramsTest : public ::testing::TestWithParam<std::string> {
 
   Abilities abilities() const {
     Abilities result;
-    result.opcodes = {WrOpcode::kRdmaWrite, WrOpcode::kSend, WrOpcode::kRdmaRead,
-                      WrOpcode::kAtomicCmpAndSwp, WrOpcode::kAtomicFetchAndAdd};
+    result.opcodes = {WrOpcode::kRdmaWrite,         WrOpcode::kSend,
+                      WrOpcode::kRdmaRead,          WrOpcode::kAtomicCmpAndSwp,
+                      WrOpcode::kAtomicFetchAndAdd, WrOpcode::kSendWithInv,
+                      WrOpcode::kRdmaWriteWithImm};
     if (iwarp()) {
       result.rules = reference::Rules::kIwarp;
       result.mtu = 1426;
@@ -63,18 +66,18 @@ class RandomProgramsTest : public ::testing::TestWithParam<std::string> {
       result.late_recvs = false;
       result.early_placement = true;
     } else {
-      result.opcodes.push_back(WrOpcode::kRdmaWriteWithImm);
       result.opcodes.push_back(WrOpcode::kSendWithImm);
     }
     return result;
   }
 
-  void programs(const Settings& more, const std::vector<Ending>& endings,
-                std::uint64_t first_seed) const {
+  void programs(const Settings& more, const std::vector<Ending>& endings, std::uint64_t first_seed,
+                bool unreliable = false) const {
     VerbsRig rig(settings(more));
     RandomRunner::Options options;
     options.abilities = abilities();
     options.endings = endings;
+    options.unreliable = unreliable;
     rig.run(
         [&] {
           RandomRunner runner(rig, options);
@@ -91,7 +94,7 @@ class RandomProgramsTest : public ::testing::TestWithParam<std::string> {
   }
 };
 
-TEST_P(RandomProgramsTest, NothingIsLost) { programs({}, kAllEndings, 1); }
+TEST_P(RandomProgramsTest, NothingIsLost) { programs({}, kAllEndings, 1, !iwarp()); }
 
 /// Data packets are lost here and there, ACKs are not.
 TEST_P(RandomProgramsTest, DataPacketsAreLost) {

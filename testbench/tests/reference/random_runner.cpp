@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference/random_runner.h"
 
+#include <algorithm>
 #include <sstream>
 
 namespace rnic::testbench {
@@ -33,6 +34,7 @@ std::string text_of(const Completion& c) {
       << static_cast<int>(c.opcode);
   if (c.has_length) out << " bytes " << c.byte_len;
   if (c.has_imm) out << " imm " << std::hex << c.imm;
+  if (c.has_key) out << " key " << std::hex << c.key;
   return out.str();
 }
 
@@ -40,7 +42,7 @@ std::string text_of(const Wc& wc) {
   std::ostringstream out;
   out << "wr " << wc.wr_id << " " << protocol::wc_status_name(wc.status) << " opcode "
       << static_cast<int>(wc.opcode) << " bytes " << wc.byte_len << " flags " << wc.wc_flags
-      << " imm " << std::hex << wc.imm_data;
+      << " imm " << std::hex << wc.imm_data << " key " << wc.invalidated_rkey;
   return out.str();
 }
 
@@ -50,6 +52,8 @@ bool agrees(const Completion& expected, const Wc& found) {
   if (expected.opcode != found.opcode) return false;
   if (expected.has_length && expected.byte_len != found.byte_len) return false;
   if (expected.has_imm != ((found.wc_flags & Wc::kWithImm) != 0)) return false;
+  if (expected.has_key != ((found.wc_flags & Wc::kWithInv) != 0)) return false;
+  if (expected.has_key && expected.key != found.invalidated_rkey) return false;
   return !expected.has_imm || expected.imm == found.imm_data;
 }
 
@@ -58,9 +62,13 @@ bool agrees(const Completion& expected, const Wc& found) {
 bool RandomRunner::run(std::uint64_t seed) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   set_up(seed);
-  const std::uint32_t lives = dice_->between(1, 2);
+  // RECVs that are left in a shared queue would be another life's.
+  const bool shared = std::any_of(lives_.begin(), lives_.end(),
+                                  [](const auto& live) { return live->srq != nullptr; });
+  const std::uint32_t lives = shared ? 1 : dice_->between(1, 2);
   for (std::uint32_t life = 0; life < lives; ++life) {
     for (Connection& connection : connections_) bring_up(connection);
+    if (!make_keys_valid()) return false;
     std::vector<std::vector<Step>> programs;
     for (Connection& connection : connections_) {
       for (Lane& lane : connection.lanes) {
@@ -73,7 +81,7 @@ bool RandomRunner::run(std::uint64_t seed) {
     programs.clear();
     for (Connection& connection : connections_) {
       if (!connection.ends_badly) continue;
-      const Lane& lane = connection.lanes[connection.ending_lane];
+      Lane& lane = connection.lanes[connection.ending_lane];
       if (connection.ending == Ending::kPeerGone) {
         break_end(*connection.ends[1 - connection.ending_lane]);
       }
@@ -100,13 +108,28 @@ bool RandomRunner::run(std::uint64_t seed) {
       for (Live* end : connection.ends) {
         if (!model_->broken(end->name)) break_end(*end);
       }
-      for (const Lane& lane : connection.lanes) programs.push_back(dice_->late_posts(lane));
+      for (Lane& lane : connection.lanes) programs.push_back(dice_->late_posts(lane));
     }
     perform(std::move(programs));
     if (!finish("posts in ERR")) return false;
   }
   tear_down();
   return true;
+}
+
+/// Windows are bound and regions registered by their owners, while nothing else is under way.
+bool RandomRunner::make_keys_valid() {
+  std::vector<std::vector<Step>> programs;
+  for (Connection& connection : connections_) {
+    for (Lane& lane : connection.lanes) {
+      for (reference::KeyArea& key : lane.keys) {  // a message that was flushed ended nothing
+        key.valid = model_->key_valid(lane.to.host, key.area.region.rkey);
+      }
+      programs.push_back(dice_->key_steps(lane));
+    }
+  }
+  perform(std::move(programs));
+  return finish("keys");
 }
 
 void RandomRunner::set_up(std::uint64_t seed) {
@@ -151,18 +174,26 @@ Area RandomRunner::make_area(std::uint32_t host, std::uint32_t pd, std::uint64_t
   return area;
 }
 
-RandomRunner::Live* RandomRunner::make_qp(std::uint32_t host, protocol::AccessFlags access) {
+RandomRunner::Live* RandomRunner::make_qp(std::uint32_t host, protocol::AccessFlags access,
+                                          bool connected_only) {
   RigSide& here = side(host);
   auto live = std::make_unique<Live>();
   host::verbs::QpInitAttr attr;
+  attr.qp_type = connected_only ? protocol::QpType::kUc : protocol::QpType::kRc;
   attr.max_send_wr = kSendDepth;
   attr.max_recv_wr = kRecvDepth;
   attr.max_send_sge = attr.max_recv_sge = options_.abilities.max_sge;
   attr.max_inline_data = options_.abilities.max_inline;
   attr.sq_sig_all = dice_->chance(0.2);
+  if (dice_->chance(0.15)) {
+    live->srq = here.verbs().create_srq(here.core, pd_[host], {kRecvDepth, attr.max_recv_sge});
+    EXPECT_NE(live->srq, nullptr);
+    attr.srq = live->srq;
+  }
   live->qp = here.verbs().create_qp(here.core, pd_[host], *send_cq_[host], *recv_cq_[host], attr);
   EXPECT_NE(live->qp, nullptr);
-  live->name = model_->add_qp(host, {pd_[host], access, attr.sq_sig_all});
+  live->name = model_->add_qp(
+      host, {pd_[host], access, attr.sq_sig_all, connected_only, live->srq != nullptr});
   by_qpn_[host][live->qp->qpn] = live.get();
   lives_.push_back(std::move(live));
   return lives_.back().get();
@@ -171,33 +202,86 @@ RandomRunner::Live* RandomRunner::make_qp(std::uint32_t host, protocol::AccessFl
 void RandomRunner::make_connection() {
   using namespace protocol;
   Connection connection;
+  connection.connected_only = options_.unreliable && dice_->chance(0.25);
   std::array<AccessFlags, 2> access{};
   for (std::uint32_t host = 0; host < 2; ++host) {
     access[host] = kAccessRemoteMask;
     if (dice_->chance(0.2)) access[host] &= ~kAccessRemoteWrite;
     if (dice_->chance(0.2)) access[host] &= ~kAccessRemoteRead;
     if (dice_->chance(0.2)) access[host] &= ~kAccessRemoteAtomic;
-    connection.ends[host] = make_qp(host, access[host]);
+    connection.ends[host] = make_qp(host, access[host], connection.connected_only);
   }
   const bool patient = dice_->chance(0.7);
   for (std::uint32_t from = 0; from < 2; ++from) {
-    const std::uint32_t to = 1 - from;
-    Lane& lane = connection.lanes[from];
-    lane.from = connection.ends[from]->name;
-    lane.to = connection.ends[to]->name;
-    lane.allowed = access[to];
-    lane.patient = patient;
-    lane.constant = make_area(from, pd_[from], kAreaBytes, 0);
-    lane.scratch = make_area(from, pd_[from], kAreaBytes, kAccessLocalWrite | kAccessRemoteWrite);
-    lane.foreign = make_area(from, foreign_pd_[from], kAreaBytes, kAccessLocalWrite);
-    lane.exposed = make_area(to, pd_[to], kAreaBytes,
-                             kAccessLocalWrite | kAccessRemoteWrite | kAccessRemoteRead);
-    lane.counters = make_area(to, pd_[to], kCounterBytes,
-                              kAccessLocalWrite | kAccessRemoteAtomic | kAccessRemoteRead);
-    lane.inbox = make_area(to, pd_[to], kAreaBytes, kAccessLocalWrite);
-    lane.peer_foreign =
-        make_area(to, foreign_pd_[to], kAreaBytes, kAccessLocalWrite | kAccessRemoteMask);
+    make_lane(connection, from, access[1 - from], patient);
   }
+  choose_ending(connection);
+  connections_.push_back(connection);
+}
+
+void RandomRunner::make_lane(Connection& connection, std::uint32_t from,
+                             protocol::AccessFlags allowed, bool patient) {
+  using namespace protocol;
+  const std::uint32_t to = 1 - from;
+  Lane& lane = connection.lanes[from];
+  lane.from = connection.ends[from]->name;
+  lane.to = connection.ends[to]->name;
+  lane.allowed = allowed;
+  lane.patient = patient;
+  lane.connected_only = connection.connected_only;
+  lane.shared_recvs = connection.ends[to]->srq != nullptr;
+  lane.constant = make_area(from, pd_[from], kAreaBytes, 0);
+  lane.scratch = make_area(from, pd_[from], kAreaBytes, kAccessLocalWrite | kAccessRemoteWrite);
+  lane.foreign = make_area(from, foreign_pd_[from], kAreaBytes, kAccessLocalWrite);
+  lane.exposed =
+      make_area(to, pd_[to], kAreaBytes,
+                kAccessLocalWrite | kAccessRemoteWrite | kAccessRemoteRead | kAccessMwBind);
+  lane.counters = make_area(to, pd_[to], kCounterBytes,
+                            kAccessLocalWrite | kAccessRemoteAtomic | kAccessRemoteRead);
+  lane.inbox = make_area(to, pd_[to], kAreaBytes, kAccessLocalWrite);
+  lane.peer_foreign =
+      make_area(to, foreign_pd_[to], kAreaBytes, kAccessLocalWrite | kAccessRemoteMask);
+  if (!connection.connected_only && dice_->chance(0.7)) make_keys(lane);
+}
+
+/// Two windows, one that is never bound, and a region for fast registration, all to the exposed
+/// memory.
+void RandomRunner::make_keys(Lane& lane) {
+  using namespace protocol;
+  using Kind = reference::Region::Kind;
+  const std::uint32_t host = lane.to.host;
+  RigSide& here = side(host);
+  const reference::Region& exposed = lane.exposed.region;
+  const auto add = [&](Kind kind, std::uint32_t key, AccessFlags access) {
+    reference::KeyArea area;
+    area.window = kind == Kind::kWindow;
+    area.area.host = host;
+    area.area.region = {exposed.pd, exposed.address, exposed.bytes, access, 0, key, kind, false, 0};
+    model_->add_region(host, area.area.region);
+    return area;
+  };
+  for (int i = 0; i < 3; ++i) {
+    const auto window = here.verbs().alloc_mw(here.core, pd_[host], host::verbs::MwType::kType2);
+    ASSERT_TRUE(window);
+    windows_[host][key_index(window->rkey)] = *window;
+    const auto area = add(Kind::kWindow, window->rkey, kAccessRemoteWrite | kAccessRemoteRead);
+    if (i < 2) {
+      lane.keys.push_back(area);
+    } else {
+      lane.unused_key = window->rkey;
+    }
+  }
+  constexpr std::uint32_t kPages = static_cast<std::uint32_t>(kAreaBytes / 4096 + 1);
+  auto region = here.verbs().alloc_fast_mr(here.core, pd_[host], kPages);
+  ASSERT_TRUE(region);
+  EXPECT_EQ(here.verbs().map_fast_mr(here.core, *region, exposed.address, exposed.bytes),
+            Status::kOk);
+  lane.keys.push_back(
+      add(Kind::kFast, region->key, kAccessLocalWrite | kAccessRemoteWrite | kAccessRemoteRead));
+  fast_[host][key_index(region->key)] = *region;
+}
+
+void RandomRunner::choose_ending(Connection& connection) {
   connection.ending_lane = dice_->between(0, 1);
   const Lane& lane = connection.lanes[connection.ending_lane];
   std::vector<Ending> possible;
@@ -206,7 +290,6 @@ void RandomRunner::make_connection() {
   }
   connection.ends_badly = !possible.empty() && dice_->chance(0.8);
   if (connection.ends_badly) connection.ending = possible[dice_->rng().below(possible.size())];
-  connections_.push_back(connection);
 }
 
 void RandomRunner::modify(Live& live, QpState state) {
@@ -249,19 +332,18 @@ void RandomRunner::bring_up(Connection& connection) {
     attr.max_dest_rd_atomic = t.max_dest_rd_atomic;
     attr.max_rd_atomic = dice_->between(1, t.max_rd_atomic);
     attr.min_rnr_timer = t.min_rnr_timer;
-    EXPECT_EQ(
-        here.verbs().modify_qp(here.core, *live.qp, attr,
-                               Mask::kState | Mask::kAv | Mask::kPathMtu | Mask::kDestQpn |
-                                   Mask::kRqPsn | Mask::kMaxDestRdAtomic | Mask::kMinRnrTimer),
-        Status::kOk);
+    std::uint32_t mask = Mask::kState | Mask::kAv | Mask::kPathMtu | Mask::kDestQpn | Mask::kRqPsn;
+    if (!connection.connected_only) mask |= Mask::kMaxDestRdAtomic | Mask::kMinRnrTimer;
+    EXPECT_EQ(here.verbs().modify_qp(here.core, *live.qp, attr, mask), Status::kOk);
     attr.qp_state = QpState::kRts;
     attr.timeout = t.ack_timeout;
     attr.retry_cnt = t.retry_count;
     attr.rnr_retry = rnr_retry;
-    EXPECT_EQ(here.verbs().modify_qp(here.core, *live.qp, attr,
-                                     Mask::kState | Mask::kSqPsn | Mask::kTimeout |
-                                         Mask::kRetryCnt | Mask::kRnrRetry | Mask::kMaxQpRdAtomic),
-              Status::kOk);
+    mask = Mask::kState | Mask::kSqPsn;
+    if (!connection.connected_only) {
+      mask |= Mask::kTimeout | Mask::kRetryCnt | Mask::kRnrRetry | Mask::kMaxQpRdAtomic;
+    }
+    EXPECT_EQ(here.verbs().modify_qp(here.core, *live.qp, attr, mask), Status::kOk);
   }
   model_->connect(connection.ends[0]->name, connection.ends[1]->name);
 }
@@ -307,6 +389,33 @@ void RandomRunner::post_backlogs() {
   }
 }
 
+host::verbs::SendWr RandomRunner::to_wr(const Live& live, const reference::SendRequest& request) {
+  host::verbs::SendWr wr;
+  wr.wr_id = request.wr_id;
+  wr.opcode = request.opcode;
+  wr.flags = request.flags;
+  wr.sg_list = request.sges.data();
+  wr.num_sge = static_cast<std::uint32_t>(request.sges.size());
+  wr.imm_data = request.imm;
+  wr.remote_addr = request.remote_address;
+  wr.rkey = request.rkey;
+  wr.compare_add = request.compare_add;
+  wr.swap = request.swap;
+  wr.invalidate_key = request.key;
+  const std::uint32_t index = protocol::key_index(request.key);
+  if (request.opcode == host::verbs::WrOpcode::kBindMw) {
+    wr.bind = {&windows_[live.name.host].at(index),
+               request.key,
+               request.bound_lkey,
+               request.remote_address,
+               request.bound_bytes,
+               request.bound_access};
+  } else if (request.opcode == host::verbs::WrOpcode::kRegMr) {
+    wr.reg = {&fast_[live.name.host].at(index), request.key, request.bound_access};
+  }
+  return wr;
+}
+
 /// Posts the oldest batches of a queue pair that have room; false when there is nothing to do.
 bool RandomRunner::post_backlog(Live& live) {
   RigSide& here = side(live.name.host);
@@ -319,8 +428,11 @@ bool RandomRunner::post_backlog(Live& live) {
           {request.wr_id, request.sges.data(), static_cast<std::uint32_t>(request.sges.size())});
     }
     std::uint32_t posted = 0;
-    const Status status = here.verbs().post_recv(here.core, *live.qp, wrs.data(),
-                                                 static_cast<std::uint32_t>(wrs.size()), &posted);
+    const auto count = static_cast<std::uint32_t>(wrs.size());
+    const Status status =
+        live.srq != nullptr
+            ? here.verbs().post_srq_recv(here.core, *live.srq, wrs.data(), count, &posted)
+            : here.verbs().post_recv(here.core, *live.qp, wrs.data(), count, &posted);
     EXPECT_TRUE(status == Status::kOk || status == Status::kEnomem) << host::status_name(status);
     step.recvs.erase(step.recvs.begin(), step.recvs.begin() + posted);
     moved = moved || posted > 0;
@@ -330,18 +442,7 @@ bool RandomRunner::post_backlog(Live& live) {
     Step& step = live.backlog_sends.front();
     std::vector<host::verbs::SendWr> wrs;
     for (const auto& request : step.sends) {
-      host::verbs::SendWr wr;
-      wr.wr_id = request.wr_id;
-      wr.opcode = request.opcode;
-      wr.flags = request.flags;
-      wr.sg_list = request.sges.data();
-      wr.num_sge = static_cast<std::uint32_t>(request.sges.size());
-      wr.imm_data = request.imm;
-      wr.remote_addr = request.remote_address;
-      wr.rkey = request.rkey;
-      wr.compare_add = request.compare_add;
-      wr.swap = request.swap;
-      wrs.push_back(wr);
+      wrs.push_back(to_wr(live, request));
     }
     std::uint32_t posted = 0;
     const Status status = here.verbs().post_send(here.core, *live.qp, wrs.data(),
@@ -499,6 +600,17 @@ std::string RandomRunner::history_of(std::uint32_t host, std::uint64_t address) 
 
 void RandomRunner::tear_down() {
   for (const std::unique_ptr<Live>& live : lives_) modify(*live, QpState::kReset);
+  for (std::uint32_t host = 0; host < 2; ++host) {
+    RigSide& here = side(host);
+    for (const auto& [index, window] : windows_[host]) {
+      EXPECT_EQ(here.verbs().dealloc_mw(here.core, window), Status::kOk);
+    }
+    for (auto& [index, region] : fast_[host]) {
+      EXPECT_EQ(here.verbs().dealloc_fast_mr(here.core, region), Status::kOk);
+    }
+    windows_[host].clear();
+    fast_[host].clear();
+  }
   for (const auto& [host, region] : regions_) {
     EXPECT_EQ(side(host).verbs().dereg_mr(side(host).core, region), Status::kOk);
     EXPECT_EQ(side(host).space().unmap(region.va), Status::kOk);

@@ -23,6 +23,7 @@ class RandomRunner {
     std::vector<reference::Ending> endings;  ///< those that may be used
     std::uint32_t most_connections = 8;
     std::uint32_t requests = 60;  ///< of a lane in one life
+    bool unreliable = false;      ///< UC, too: nothing may be lost then
   };
 
   RandomRunner(VerbsRig& rig, Options options) : rig_(rig), options_(std::move(options)) {}
@@ -35,6 +36,7 @@ class RandomRunner {
   struct Live {
     reference::QpName name;
     host::verbs::QueuePair* qp = nullptr;
+    host::verbs::SharedReceiveQueue* srq = nullptr;  ///< or a receive queue of its own
     std::deque<reference::Step> backlog_sends;
     std::deque<reference::Step> backlog_recvs;
     std::vector<host::verbs::Wc> sent;
@@ -46,14 +48,21 @@ class RandomRunner {
     reference::Ending ending{};
     std::uint32_t ending_lane = 0;
     bool ends_badly = false;
+    bool connected_only = false;  ///< UC
   };
 
   RigSide& side(std::uint32_t host) { return host == 0 ? rig_.a : rig_.b; }
   void set_up(std::uint64_t seed);
   reference::Area make_area(std::uint32_t host, std::uint32_t pd, std::uint64_t bytes,
                             protocol::AccessFlags access);
-  Live* make_qp(std::uint32_t host, protocol::AccessFlags access);
+  Live* make_qp(std::uint32_t host, protocol::AccessFlags access, bool connected_only);
   void make_connection();
+  void make_lane(Connection& connection, std::uint32_t from, protocol::AccessFlags allowed,
+                 bool patient);
+  void make_keys(reference::Lane& lane);
+  void choose_ending(Connection& connection);
+  bool make_keys_valid();
+  host::verbs::SendWr to_wr(const Live& live, const reference::SendRequest& request);
   void bring_up(Connection& connection);
   void modify(Live& live, protocol::QpState state);
   void break_end(Live& live);
@@ -88,6 +97,9 @@ class RandomRunner {
   std::vector<Connection> connections_;
   std::vector<reference::Step> history_;
   std::vector<std::pair<std::uint32_t, host::MemoryRegion>> regions_;
+  // Windows and regions of work requests, by host and index of their keys.
+  std::array<std::map<std::uint32_t, host::verbs::MemoryWindow>, 2> windows_;
+  std::array<std::map<std::uint32_t, host::verbs::FastRegion>, 2> fast_;
 };
 
 }  // namespace rnic::testbench

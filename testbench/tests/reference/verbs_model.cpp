@@ -27,6 +27,9 @@ WcOpcode completed_opcode(WrOpcode opcode) {
   if (opcode == WrOpcode::kRdmaRead) return WcOpcode::kRdmaRead;
   if (opcode == WrOpcode::kAtomicCmpAndSwp) return WcOpcode::kCompSwap;
   if (opcode == WrOpcode::kAtomicFetchAndAdd) return WcOpcode::kFetchAdd;
+  if (opcode == WrOpcode::kLocalInv) return WcOpcode::kLocalInv;
+  if (opcode == WrOpcode::kBindMw) return WcOpcode::kBindMw;
+  if (opcode == WrOpcode::kRegMr) return WcOpcode::kRegMr;
   return WcOpcode::kSend;
 }
 
@@ -34,6 +37,10 @@ std::uint64_t total(const std::vector<Sge>& sges) {
   std::uint64_t bytes = 0;
   for (const Sge& sge : sges) bytes += sge.length;
   return bytes;
+}
+
+bool is_key_operation(WrOpcode opcode) {
+  return opcode == WrOpcode::kLocalInv || opcode == WrOpcode::kBindMw || opcode == WrOpcode::kRegMr;
 }
 
 /// [address, address + bytes) within the region; no sum may wrap around.
@@ -65,9 +72,9 @@ void VerbsModel::connect(QpName a, QpName b) {
   at(b).peer = a;
   for (const QpName name : {a, b}) {
     Qp& qp = at(name);
-    qp.broken = false;
+    qp.broken = qp.stopped = qp.flushed = false;
     qp.sends.clear();
-    qp.recvs.clear();
+    if (!qp.attributes.shared_recvs) qp.recvs.clear();
   }
 }
 
@@ -85,11 +92,15 @@ void VerbsModel::run() {
 
 bool VerbsModel::advance(Qp& qp) {
   if (qp.broken) {
-    const bool had = !qp.sends.empty() || !qp.recvs.empty();
+    const bool had = !qp.sends.empty() || (!qp.attributes.shared_recvs && !qp.recvs.empty());
     flush(qp);
     return had;
   }
   if (qp.sends.empty()) return false;
+  if (qp.stopped) {
+    flush_sends(qp);
+    return true;
+  }
   const SendRequest request = qp.sends.front();
   const Outcome outcome = execute(qp, request);
   if (outcome.waits) return false;
@@ -105,8 +116,18 @@ bool VerbsModel::advance(Qp& qp) {
   done.has_length = request.opcode == WrOpcode::kRdmaRead || is_atomic(request.opcode);
   done.byte_len = outcome.bytes;
   qp.sent.push_back(done);
-  qp.broken = qp.broken || failed;
+  (qp.attributes.connected_only ? qp.stopped : qp.broken) |= failed;
   return true;
+}
+
+void VerbsModel::flush_sends(Qp& qp) {
+  for (const SendRequest& request : qp.sends) {
+    Completion flushed;
+    flushed.wr_id = request.wr_id;
+    flushed.status = WcStatus::kWrFlushError;
+    qp.sent.push_back(flushed);
+  }
+  qp.sends.clear();
 }
 
 void VerbsModel::flush(Qp& qp) {
@@ -114,20 +135,17 @@ void VerbsModel::flush(Qp& qp) {
     if (early_placement_ && !qp.flushed && is_write(request.opcode)) {
       perhaps_place(at(qp.peer), request, gather_good(qp, request));
     }
-    Completion flushed;
-    flushed.wr_id = request.wr_id;
-    flushed.status = WcStatus::kWrFlushError;
-    qp.sent.push_back(flushed);
   }
+  flush_sends(qp);
+  qp.flushed = true;
+  if (qp.attributes.shared_recvs) return;
   for (const RecvRequest& request : qp.recvs) {
     Completion flushed;
     flushed.wr_id = request.wr_id;
     flushed.status = WcStatus::kWrFlushError;
     qp.received.push_back(flushed);
   }
-  qp.sends.clear();
   qp.recvs.clear();
-  qp.flushed = true;
 }
 
 void VerbsModel::give_up_waiting(QpName name) {
@@ -143,7 +161,8 @@ void VerbsModel::give_up_waiting(QpName name) {
 const Region* VerbsModel::local_region(const Qp& qp, const Sge& sge, AccessFlags needed) const {
   for (const Region& region : hosts_[qp.host].regions) {
     if (region.lkey != sge.lkey) continue;
-    const bool granted = region.pd == qp.attributes.pd && inside(region, sge.address, sge.length) &&
+    const bool granted = region.valid && region.pd == qp.attributes.pd &&
+                         inside(region, sge.address, sge.length) &&
                          (region.access & needed) == needed;
     return granted ? &region : nullptr;
   }
@@ -162,8 +181,9 @@ bool VerbsModel::remote_access(const Qp& peer, const SendRequest& request, std::
   if (bytes == 0) return true;  // nothing is touched, no key is looked at
   for (const Region& region : hosts_[peer.host].regions) {
     if (region.rkey != request.rkey) continue;
-    return region.pd == peer.attributes.pd && inside(region, request.remote_address, bytes) &&
-           (region.access & needed) == needed;
+    const bool mine = region.kind != Region::Kind::kWindow || &at({peer.host, region.qp}) == &peer;
+    return region.valid && mine && region.pd == peer.attributes.pd &&
+           inside(region, request.remote_address, bytes) && (region.access & needed) == needed;
   }
   return false;
 }
@@ -212,7 +232,7 @@ void VerbsModel::perhaps_scatter(const Qp& qp, const std::vector<Sge>& sges, con
 /// A WRITE that stopped on its way: what lies in the region may have been written.
 void VerbsModel::perhaps_place(const Qp& peer, const SendRequest& request, const Bytes& data) {
   for (const Region& region : hosts_[peer.host].regions) {
-    if (region.rkey != request.rkey || region.pd != peer.attributes.pd) continue;
+    if (region.rkey != request.rkey || region.pd != peer.attributes.pd || !region.valid) continue;
     if ((region.access & protocol::kAccessRemoteWrite) == 0) continue;
     if (request.remote_address < region.address) continue;
     const std::uint64_t offset = request.remote_address - region.address;
@@ -232,9 +252,80 @@ WcStatus VerbsModel::not_allowed() const {
 }
 
 VerbsModel::Outcome VerbsModel::execute(Qp& qp, const SendRequest& request) {
+  if (is_key_operation(request.opcode)) return execute_key_operation(qp, request);
+  if (qp.attributes.connected_only) {
+    // The sender learns of its own mistakes only; what the peer cannot do leaves no trace.
+    Outcome outcome =
+        is_write(request.opcode) ? execute_write(qp, request) : execute_send(qp, request);
+    const bool own = outcome.status == WcStatus::kLocalProtectionError;
+    if (!own) outcome.status = WcStatus::kSuccess;
+    outcome.waits = outcome.peer_breaks = false;
+    return outcome;
+  }
   if (request.opcode == WrOpcode::kRdmaRead) return execute_read(qp, request);
   if (is_atomic(request.opcode)) return execute_atomic(qp, request);
   return is_write(request.opcode) ? execute_write(qp, request) : execute_send(qp, request);
+}
+
+Region* VerbsModel::find_key(std::uint32_t host, std::uint32_t key) {
+  constexpr std::uint32_t kVariant = 0xFF;
+  for (Region& region : hosts_[host].regions) {
+    if ((region.rkey & ~kVariant) == (key & ~kVariant)) return &region;
+  }
+  return nullptr;
+}
+
+/// Only what work requests make valid can be ended by one, by its owner's queue pair.
+bool VerbsModel::end_key(Qp& owner, std::uint32_t key) {
+  Region* region = find_key(owner.host, key);
+  if (region == nullptr || region->rkey != key || !region->valid ||
+      region->pd != owner.attributes.pd || region->kind == Region::Kind::kKernel) {
+    return false;
+  }
+  if (region->kind == Region::Kind::kWindow && &at({owner.host, region->qp}) != &owner) {
+    return false;
+  }
+  region->valid = false;
+  return true;
+}
+
+bool VerbsModel::bind(Qp& qp, Region& window, const SendRequest& request) {
+  constexpr AccessFlags kChanging = protocol::kAccessRemoteWrite | protocol::kAccessRemoteAtomic;
+  const bool writes = (request.bound_access & kChanging) != 0;
+  const Sge wanted{request.remote_address, static_cast<std::uint32_t>(request.bound_bytes),
+                   request.bound_lkey};
+  const AccessFlags needed =
+      protocol::kAccessMwBind | (writes ? protocol::kAccessLocalWrite : AccessFlags{0});
+  if (local_region(qp, wanted, needed) == nullptr) return false;
+  window.address = request.remote_address;
+  window.bytes = request.bound_bytes;
+  window.access = request.bound_access;
+  for (std::uint32_t i = 0; i < hosts_[qp.host].qps.size(); ++i) {
+    if (&hosts_[qp.host].qps[i] == &qp) window.qp = i;
+  }
+  return true;
+}
+
+/// What is wrong with it stays with its queue pair, and the peer hears nothing of it.
+VerbsModel::Outcome VerbsModel::execute_key_operation(Qp& qp, const SendRequest& request) {
+  Outcome outcome;
+  bool done = false;
+  if (request.opcode == WrOpcode::kLocalInv) {
+    done = end_key(qp, request.key);
+  } else {
+    Region* object = find_key(qp.host, request.key);
+    const bool free =
+        object != nullptr && !object->valid && object->pd == qp.attributes.pd &&
+        (object->kind == Region::Kind::kWindow) == (request.opcode == WrOpcode::kBindMw);
+    done = free && (request.opcode == WrOpcode::kRegMr || bind(qp, *object, request));
+    if (done) {
+      object->rkey = request.key;
+      object->valid = true;
+      if (object->kind == Region::Kind::kFast) object->lkey = request.key;
+    }
+  }
+  if (!done) outcome.status = WcStatus::kMwBindError;
+  return outcome;
 }
 
 VerbsModel::Outcome VerbsModel::fail_recv(Qp& peer, WcStatus of_recv, WcStatus of_request) {
@@ -257,6 +348,8 @@ void VerbsModel::complete_recv(Qp& peer, const SendRequest& request, std::uint32
   done.byte_len = bytes;
   done.has_imm = has_imm(request.opcode);
   done.imm = request.imm;
+  done.has_key = request.opcode == WrOpcode::kSendWithInv;
+  done.key = request.key;
   peer.received.push_back(done);
   peer.recvs.pop_front();
 }
@@ -296,6 +389,9 @@ VerbsModel::Outcome VerbsModel::execute_send(Qp& qp, const SendRequest& request)
     return fail_recv(peer, WcStatus::kLocalProtectionError, WcStatus::kRemoteOperationError);
   }
   scatter(peer, used, data);
+  if (request.opcode == WrOpcode::kSendWithInv && !end_key(peer, request.key)) {
+    return fail_recv(peer, WcStatus::kRemoteInvalidRequestError, WcStatus::kRemoteAccessError);
+  }
   complete_recv(peer, request, static_cast<std::uint32_t>(data.size()));
   return outcome;
 }

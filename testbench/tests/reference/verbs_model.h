@@ -34,6 +34,10 @@ struct SendRequest {
   std::uint32_t rkey = 0;
   std::uint64_t compare_add = 0;
   std::uint64_t swap = 0;
+  std::uint32_t key = 0;          ///< that ends here or at the peer; of a bind or registration: new
+  std::uint32_t bound_lkey = 0;   ///< bind: of the region
+  std::uint64_t bound_bytes = 0;  ///< bind: from `remote_address`
+  AccessFlags bound_access = 0;
 };
 
 struct RecvRequest {
@@ -50,15 +54,22 @@ struct Completion {
   bool has_length = false;  ///< byte_len means something: RECV, READ, atomics
   bool has_imm = false;
   std::uint32_t imm = 0;
+  bool has_key = false;  ///< the peer ended a key of this side
+  std::uint32_t key = 0;
 };
 
+/// What a key stands for: memory registered by the kernel or by a work request, or a window.
 struct Region {
+  enum class Kind { kKernel, kFast, kWindow };
   std::uint32_t pd = 0;
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
   AccessFlags access = 0;
-  std::uint32_t lkey = 0;
+  std::uint32_t lkey = 0;  ///< 0: a window, which the owner has no use for
   std::uint32_t rkey = 0;
+  Kind kind = Kind::kKernel;
+  bool valid = true;
+  std::uint32_t qp = 0;  ///< window: the only queue pair that may use it
 };
 
 /// Names a queue pair of a VerbsModel.
@@ -83,6 +94,8 @@ class VerbsModel {
     std::uint32_t pd = 0;
     AccessFlags access = 0;  ///< what the peer may do through this queue pair
     bool signal_all = false;
+    bool connected_only = false;  ///< UC: no answers, what cannot be done is dropped
+    bool shared_recvs = false;    ///< they outlive an error of the queue pair
   };
   QpName add_qp(std::uint32_t host, const QpAttributes& attributes);
   /// Two queue pairs in RTS, facing each other, with empty queues.
@@ -98,6 +111,12 @@ class VerbsModel {
   void break_qp(QpName name) { at(name).broken = true; }
 
   bool broken(QpName name) const { return at(name).broken; }
+  /// Its send queue only has stopped (UC, SQE).
+  bool stopped(QpName name) const { return at(name).stopped; }
+  bool key_valid(std::uint32_t host, std::uint32_t key) {
+    const Region* region = find_key(host, key);
+    return region != nullptr && region->rkey == key && region->valid;
+  }
   const std::vector<Completion>& sent(QpName name) const { return at(name).sent; }
   const std::vector<Completion>& received(QpName name) const { return at(name).received; }
 
@@ -107,6 +126,7 @@ class VerbsModel {
     std::uint32_t host = 0;
     QpName peer;
     bool broken = false;   ///< in ERR
+    bool stopped = false;  ///< in SQE
     bool flushed = false;  ///< what it held when it came to ERR
     std::deque<SendRequest> sends;
     std::deque<RecvRequest> recvs;
@@ -139,10 +159,15 @@ class VerbsModel {
 
   bool advance(Qp& qp);
   void flush(Qp& qp);
+  void flush_sends(Qp& qp);
   Outcome execute(Qp& qp, const SendRequest& request);
   Outcome execute_send(Qp& qp, const SendRequest& request);
   Outcome execute_write(Qp& qp, const SendRequest& request);
   Outcome execute_read(Qp& qp, const SendRequest& request);
+  Outcome execute_key_operation(Qp& qp, const SendRequest& request);
+  bool bind(Qp& qp, Region& window, const SendRequest& request);
+  Region* find_key(std::uint32_t host, std::uint32_t key);
+  bool end_key(Qp& owner, std::uint32_t key);
   Outcome execute_atomic(Qp& qp, const SendRequest& request);
   void perhaps_place(const Qp& peer, const SendRequest& request, const Bytes& data);
   Outcome fail_recv(Qp& peer, WcStatus of_recv, WcStatus of_request);
