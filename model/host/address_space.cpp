@@ -11,7 +11,6 @@ namespace {
 
 // Where x86-64 Linux starts to look for room, and where user addresses end.
 constexpr std::uint64_t kFirstAddress = 0x7F00'0000'0000;
-constexpr std::uint64_t kEndOfUserSpace = 0x7FFF'FFFF'F000;
 
 }  // namespace
 
@@ -43,7 +42,7 @@ std::uint64_t AddressSpace::map(std::uint64_t bytes, std::uint64_t page_size) {
     throw ConfigError("page size " + std::to_string(page_size) + ": must be 4KiB, 2MiB or 1GiB");
   }
   const std::uint64_t start = (next_va_ + page_size - 1) / page_size * page_size;
-  if (bytes == 0 || start >= kEndOfUserSpace || bytes > kEndOfUserSpace - start - 2 * page_size) {
+  if (bytes == 0 || start >= kEnd || bytes > kEnd - start - 2 * page_size) {
     throw ConfigError("a mapping of " + std::to_string(bytes) + " bytes does not fit");
   }
   const std::uint64_t pages = (bytes + page_size - 1) / page_size;

@@ -25,6 +25,8 @@ namespace rnic::host {
 /// Addresses of one call must lie in one mapping; unmapped addresses give EFAULT.
 class AddressSpace {
  public:
+  /// No mapping reaches it.
+  static constexpr std::uint64_t kEnd = 0x7FFF'FFFF'F000;
   /// A memlock limit that is never reached.
   static constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/context_memory.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -83,6 +84,17 @@ protocol::MptEntry ContextMemory::read_mpt(std::uint32_t index) const {
   std::array<std::uint8_t, protocol::MptEntry::kBytes> bytes;
   memory_.read(address_of_mpt(index), bytes.data(), bytes.size());
   return protocol::MptEntry::decode(bytes.data());
+}
+
+void ContextMemory::clear_mtts(std::uint64_t base, std::uint64_t count) {
+  constexpr std::uint64_t kAtOnce = 512;  // a page of them
+  const std::uint8_t zeros[kAtOnce * protocol::MttEntry::kBytes] = {};
+  while (count > 0) {
+    const std::uint64_t part = std::min(count, kAtOnce);
+    memory_.write(address_of_mtt(base), zeros, part * protocol::MttEntry::kBytes);
+    base += part;
+    count -= part;
+  }
 }
 
 void ContextMemory::write_mtt(std::uint64_t index, const protocol::MttEntry& entry) {

@@ -84,6 +84,7 @@ class ContextMemory {
   void write_mpt(std::uint32_t index, const protocol::MptEntry& entry);
   protocol::MptEntry read_mpt(std::uint32_t index) const;
   void write_mtt(std::uint64_t index, const protocol::MttEntry& entry);
+  void clear_mtts(std::uint64_t base, std::uint64_t count);
   protocol::MttEntry read_mtt(std::uint64_t index) const;
 
  private:

@@ -88,7 +88,7 @@ void MemoryRegistrar::write_mtts(const MemoryRegion& region, const std::vector<R
 void MemoryRegistrar::write_mpts(const MemoryRegion& region, bool zero_based) {
   protocol::MptEntry entry;
   entry.state = protocol::MptState::kValid;
-  entry.type = protocol::MptType::kRegion;
+  entry.type = region.implicit ? protocol::MptType::kImplicit : protocol::MptType::kRegion;
   entry.log2_page_size = static_cast<std::uint8_t>(log2_floor(region.page_size));
   entry.zero_based = zero_based;
   entry.key = region.rkey;
@@ -134,6 +134,55 @@ bool MemoryRegistrar::write_tables(MemoryRegion& region, const std::vector<Run>&
   write_mtts(region, runs);
   write_mpts(region, zero_based);
   return true;
+}
+
+RegistrationResult MemoryRegistrar::reg_implicit(MemoryRegion& region) {
+  RegistrationResult result;
+  result.cost = reg_call_cost_;
+  region.implicit = true;
+  region.page_size = kPage1GiB;
+  region.mtt_count = AddressSpace::kEnd / kPage1GiB + 1;
+  if (!allocate_tables(region)) {
+    result.status = Status::kEnomem;
+    return result;
+  }
+  context_.clear_mtts(region.mtt_base, region.mtt_count);
+  write_mpts(region, false);
+  result.region = region;
+  return result;
+}
+
+std::optional<MemoryRegion> MemoryRegistrar::make_child(const MemoryRegion& implicit,
+                                                        std::uint64_t address) {
+  const std::uint64_t number = address >> protocol::kImplicitChildLog2;
+  if (number >= implicit.mtt_count) return std::nullopt;
+  MemoryRegion child = implicit;
+  child.implicit = false;
+  child.va = child.iova = number << protocol::kImplicitChildLog2;
+  child.length = std::uint64_t{1} << protocol::kImplicitChildLog2;
+  child.page_size = kPage4KiB;
+  child.mtt_count = child.length / child.page_size;
+  const auto slot = context_.allocate_mpt();
+  if (!slot) return std::nullopt;
+  const auto mtts = context_.allocate_mtts(child.mtt_count);
+  if (!mtts) {
+    context_.free_mpt(slot->index);
+    return std::nullopt;
+  }
+  child.lkey = child.rkey = slot->key;
+  child.mtt_base = *mtts;
+  context_.clear_mtts(child.mtt_base, child.mtt_count);
+  write_mpts(child, false);
+  protocol::MptEntry entry = context_.read_mpt(slot->index);
+  entry.type = protocol::MptType::kImplicitChild;
+  context_.write_mpt(slot->index, entry);
+  context_.write_mtt(implicit.mtt_base + number, protocol::MttEntry::of_child(slot->key));
+  return child;
+}
+
+void MemoryRegistrar::drop_child(const MemoryRegion& child) {
+  invalidate(child.lkey);
+  context_.free_mtts(child.mtt_base, child.mtt_count);
 }
 
 RegistrationResult MemoryRegistrar::reg_on_demand(AddressSpace& space, MemoryRegion& region,
@@ -192,7 +241,10 @@ MemoryRegistrar::Populated MemoryRegistrar::populate(AddressSpace& space,
     if (context_.read_mtt(mtt).present()) continue;
     const std::uint64_t va = (first_page + mtt - region.mtt_base) * region.page_size;
     std::uint8_t touched = 0;
-    if (space.read(va, &touched, 1) != Status::kOk) continue;  // faults the page in
+    if (space.read(va, &touched, 1) != Status::kOk) {  // faults the page in
+      range.failed = true;
+      continue;
+    }
     context_.write_mtt(mtt, {space.translate(va).value(), true, writable});
     ++range.mapped;
   }
@@ -208,7 +260,7 @@ Status MemoryRegistrar::change_rights(MemoryRegion& region, std::uint32_t pd,
   }
   // The device's own right to write goes with the pages' mapping.
   constexpr protocol::AccessFlags kWrite = protocol::kAccessWriteIntent;
-  if ((access & kWrite) != 0 && (region.access & kWrite) == 0) {
+  if ((access & kWrite) != 0 && (region.access & kWrite) == 0 && !region.implicit) {
     for (std::uint64_t i = 0; i < region.mtt_count; ++i) {
       protocol::MttEntry entry = context_.read_mtt(region.mtt_base + i);
       entry.writable = entry.readable;
@@ -233,6 +285,11 @@ RegistrationResult MemoryRegistrar::reg_mr(AddressSpace& space, std::uint32_t pd
   region.iova = zero_based ? 0 : iova;
   region.pd = pd;
   region.access = access;
+  const bool whole_space = va == 0 && length == kWholeSpace && iova == 0;
+  if (whole_space && (access & protocol::kAccessOnDemand) != 0 && !zero_based &&
+      protocol::registration_flags_valid(access)) {
+    return reg_implicit(region);
+  }
   if (!arguments_valid(region, zero_based)) {
     result.status = Status::kEinval;
     return result;

@@ -28,6 +28,7 @@ struct MemoryRegion {
   std::uint64_t mtt_count = 0;
   std::uint64_t page_size = 0;  ///< what one MTT entry covers, bytes
   std::uint64_t npages = 0;     ///< pages of the operating system that are pinned
+  bool implicit = false;        ///< the whole address space, on demand
 };
 
 struct RegistrationResult {
@@ -49,12 +50,18 @@ using config::KeyPolicy;
 /// as bytes in context memory. Device caches of these entries are the caller's to invalidate.
 class MemoryRegistrar {
  public:
+  /// Length of an implicit on-demand region (SIZE_MAX).
+  static constexpr std::uint64_t kWholeSpace = ~std::uint64_t{0};
+
   MemoryRegistrar(ContextMemory& context, const config::MemoryConfig& config,
                   KeyPolicy policy = KeyPolicy::kShared);
 
   /// Registers [va, va + length) of `space` in protection domain `pd`. Work requests will name the
   /// first byte `iova`, which must agree with `va` in the low 12 bits (ibv_reg_mr_iova), or 0 when
   /// `zero_based` (or kAccessZeroBased is set).
+  ///
+  /// With kAccessOnDemand, address 0 and length kWholeSpace it is implicit: everything that the
+  /// process has mapped or will map.
   ///
   /// EINVAL: no bytes, an address range that wraps around, flags that do not go together.
   /// EPERM, ENOMEM, EFAULT: from pinning; ENOMEM also when the device's tables are full. A call
@@ -76,12 +83,18 @@ class MemoryRegistrar {
     std::uint64_t first_mtt = 0;
     std::uint32_t count = 0;   ///< entries
     std::uint32_t mapped = 0;  ///< of them new
+    bool failed = false;       ///< of them some stand for addresses that are not mapped
   };
   Populated populate(AddressSpace& space, const MemoryRegion& region, std::uint64_t address,
                      std::uint64_t bytes);
   /// How many of those pages are not entered yet.
   std::uint32_t missing(const MemoryRegion& region, std::uint64_t address,
                         std::uint64_t bytes) const;
+
+  /// The region that stands for the gigabyte of `address` in an implicit one, entered into its
+  /// translation. Empty: ENOMEM, or no address of a process.
+  std::optional<MemoryRegion> make_child(const MemoryRegion& implicit, std::uint64_t address);
+  void drop_child(const MemoryRegion& child);
 
   /// Another protection domain and other rights for the same memory, under the same keys. EINVAL as
   /// for reg_mr, or when the region is not registered.
@@ -99,6 +112,7 @@ class MemoryRegistrar {
   };
 
   RegistrationResult reg_on_demand(AddressSpace& space, MemoryRegion& region, bool zero_based);
+  RegistrationResult reg_implicit(MemoryRegion& region);
   bool allocate_tables(MemoryRegion& region);
   Populated entries_of(const MemoryRegion& region, std::uint64_t address,
                        std::uint64_t bytes) const;

@@ -23,6 +23,7 @@
 #include "host/verbs_types.h"
 #include "protocol/command.h"
 #include "protocol/cqe.h"
+#include "protocol/doorbell.h"
 #include "protocol/wqe.h"
 #include "stats/instruments.h"
 
@@ -68,6 +69,7 @@ struct SharedReceiveQueue {
   std::uint16_t head = 0;    ///< slot of the next RECV
   std::uint16_t tail = 0;    ///< last free slot
   std::uint32_t outstanding = 0;
+  std::uint64_t next_ring = 0;        ///< while it is resized: what is posted goes there, too
   std::vector<std::uint64_t> wr_ids;  ///< by slot
   std::vector<std::uint16_t> next;    ///< by slot, as its WQE says
   std::uint32_t users = 0;            ///< queue pairs that take RECVs from it
@@ -195,6 +197,9 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
 
   /// Null: EINVAL, no RECVs or segments, or more than the device has.
   SharedReceiveQueue* create_srq(Core& core, std::uint32_t pd, const SrqInitAttr& attr);
+  /// ibv_modify_srq with IBV_SRQ_MAX_WR: room for `max_wr` RECVs from now on. EINVAL: none, too
+  /// many, or fewer than are posted.
+  Status resize_srq(Core& core, SharedReceiveQueue& srq, std::uint32_t max_wr);
   /// An event once fewer than `limit` RECVs are left; 0: none. EINVAL: more than the queue holds.
   Status modify_srq(Core& core, SharedReceiveQueue& srq, std::uint32_t limit);
   /// EBUSY: queue pairs use it.
@@ -277,7 +282,9 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
   void write_recv(std::uint64_t at, const RecvWr& wr, std::uint32_t max_sge);
   /// Drops what was posted, and its completions: the queue pair is in RESET or gone.
   void forget_work(QueuePair& qp);
-  void ring_flush_doorbell(Core& core, const QueuePair& qp);
+  void ring_flush_doorbell(const QueuePair& qp, Time at);
+  /// The queue pair turns out to be in ERR: RECVs that were posted without knowing are flushed.
+  void learn_of_error(QueuePair& qp);
   void to_wc(const protocol::Cqe& cqe, Wc& wc);
   protocol::CommandStatus execute(Core& core, const protocol::CommandMailbox& mailbox);
   void create_event_rings();
@@ -285,6 +292,7 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
   void leave_pd(std::uint32_t pd) { --pd_users_.at(pd - 1); }
   Status execute_status(Core& core, const protocol::CommandMailbox& mailbox);
   std::uint64_t allocate_ring(std::uint64_t bytes);
+  void write_shared_recv(const SharedReceiveQueue& srq, std::uint64_t ring, const RecvWr& wr);
   /// Makes the device forget what it holds of the region's keys.
   void drop_cached_key(Core& core, const MemoryRegion& region);
 
@@ -301,7 +309,25 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
     std::uint32_t key = 0;
     std::uint64_t address = 0;
     std::uint64_t bytes = 0;
+    Time start{0};
+    std::uint64_t number = 0;
   };
+  /// A region of which pages come on demand. An implicit one has a region for each gigabyte that
+  /// was touched.
+  struct PagedRegion {
+    MemoryRegion region;
+    std::unordered_map<std::uint64_t, MemoryRegion> children;  ///< by number of the gigabyte
+  };
+  PagedRegion* find_paged(std::uint32_t key);
+  /// The region whose translation holds the pages at `address`; null: no child yet.
+  static const MemoryRegion* region_at(const PagedRegion& paged, std::uint64_t address);
+  /// Pages of the range that are not entered yet; it lies in one region.
+  std::uint32_t missing_pages(const PagedRegion& paged, std::uint64_t address,
+                              std::uint64_t bytes) const;
+  void start_page_job(PageJob job, Time start, Time ready);
+  bool make_child(PagedRegion& paged, const PageJob& job);
+  void resume_device(const protocol::FaultResumeDoorbell& resume);
+  void drop_children(Core& core, PagedRegion& paged);
   void handle_page_fault(const protocol::Event& event);
   void pages_ready(PageJob& job);
   void notify_channel(const CompletionQueue& cq);
@@ -329,8 +355,10 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
   std::vector<std::uint32_t> pd_users_;          ///< by domain: objects that belong to it
   std::array<EventRing, 2> event_rings_;         ///< asynchronous events, completions
   EventQueue<Context, std::uint32_t> handlers_;
-  std::unordered_map<std::uint32_t, MemoryRegion> on_demand_;  ///< regions by key
-  std::vector<Time> fault_handlers_;                           ///< when each is free
+  std::unordered_map<std::uint32_t, std::shared_ptr<PagedRegion>> on_demand_;  ///< by key
+  std::vector<PageJob> page_jobs_open_;                                        ///< not done yet
+  std::uint64_t page_job_numbers_ = 0;
+  std::vector<Time> fault_handlers_;  ///< when each is free
   Time prefetcher_{0};
   EventQueue<Context, PageJob> page_jobs_;
   Ring<protocol::Event> async_events_;

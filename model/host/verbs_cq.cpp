@@ -215,7 +215,7 @@ void Context::to_wc(const protocol::Cqe& cqe, Wc& wc) {
     }
     const bool fatal =
         qp->cap.qp_type == protocol::QpType::kRc || wc.status == protocol::WcStatus::kWrFlushError;
-    if (wc.status != protocol::WcStatus::kSuccess && fatal) qp->state = protocol::QpState::kError;
+    if (wc.status != protocol::WcStatus::kSuccess && fatal) learn_of_error(*qp);
     return;
   }
   switch (cqe.opcode) {
@@ -252,9 +252,11 @@ void Context::to_wc(const protocol::Cqe& cqe, Wc& wc) {
     wc.wr_id = done.wr_id;
     if (done.index == cqe.wqe_counter) break;
   }
-  if (wc.status != protocol::WcStatus::kSuccess && qp->state != protocol::QpState::kError) {
-    qp->state = qp->cap.qp_type == protocol::QpType::kRc ? protocol::QpState::kError
-                                                         : protocol::QpState::kSqe;
+  if (wc.status == protocol::WcStatus::kSuccess || qp->state == protocol::QpState::kError) return;
+  if (qp->cap.qp_type == protocol::QpType::kRc) {
+    learn_of_error(*qp);
+  } else {
+    qp->state = protocol::QpState::kSqe;
   }
 }
 

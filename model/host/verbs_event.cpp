@@ -71,7 +71,7 @@ void Context::handle_event(const protocol::Event& event) {
     case EventType::kQpRequestError:
     case EventType::kQpAccessError:
     case EventType::kQpLastWqeReached:
-      if (about.qp != nullptr) about.qp->state = QpState::kError;
+      if (about.qp != nullptr) learn_of_error(*about.qp);
       break;
     case EventType::kCqError:
       if (about.cq != nullptr) about.cq->failed = true;

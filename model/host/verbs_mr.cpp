@@ -20,7 +20,8 @@ RegistrationResult Context::reg_mr(Core& core, std::uint32_t pd, std::uint64_t a
   if (result.status == Status::kOk) {
     use_pd(pd);
     if ((access & protocol::kAccessOnDemand) != 0) {
-      on_demand_[result.region.lkey] = on_demand_[result.region.rkey] = result.region;
+      const auto paged = std::make_shared<PagedRegion>(PagedRegion{result.region, {}});
+      on_demand_[result.region.lkey] = on_demand_[result.region.rkey] = paged;
     }
   }
   ++stats_.registration.calls;
@@ -34,6 +35,7 @@ Status Context::dereg_mr(Core& core, const MemoryRegion& region) {
   const DeregistrationResult result = registrar_.dereg_mr(space_, region);
   if (result.status != Status::kOk) return result.status;
   leave_pd(region.pd);
+  if (PagedRegion* paged = find_paged(region.lkey)) drop_children(core, *paged);
   on_demand_.erase(region.lkey);
   on_demand_.erase(region.rkey);
   drop_cached_key(core, region);

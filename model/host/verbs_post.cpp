@@ -298,17 +298,25 @@ Status Context::post_recv(Core& core, QueuePair& qp, const RecvWr* wrs, std::uin
     protocol::store_be32(record, qp.rq_head);
     memory_.write(qp.doorbell_record + protocol::DoorbellRecord::kRecvOffset, record,
                   sizeof record);
-    if (qp.state == protocol::QpState::kError) ring_flush_doorbell(core, qp);
+    if (qp.state == protocol::QpState::kError) {
+      core.spend(cpu_.doorbell_cost);
+      ring_flush_doorbell(qp, core.now());
+    }
   }
   if (bad != nullptr) *bad = posted;
   return status;
 }
 
-void Context::ring_flush_doorbell(Core& core, const QueuePair& qp) {
-  core.spend(cpu_.doorbell_cost);
+void Context::learn_of_error(QueuePair& qp) {
+  if (qp.state == protocol::QpState::kError) return;
+  qp.state = protocol::QpState::kError;
+  if (!qp.recvs.empty()) ring_flush_doorbell(qp, sim_now());
+}
+
+void Context::ring_flush_doorbell(const QueuePair& qp, Time at) {
   std::uint8_t bytes[protocol::RecvDoorbell::kBytes];
   protocol::RecvDoorbell{qp.qpn}.encode(bytes);
-  store_buffer_.store(core.now(), protocol::BarLayout::kRecvDoorbell, bytes, sizeof bytes,
+  store_buffer_.store(at, protocol::BarLayout::kRecvDoorbell, bytes, sizeof bytes,
                       tlm_ext::Purpose::kDoorbell);
 }
 

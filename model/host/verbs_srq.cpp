@@ -63,6 +63,52 @@ Status Context::modify_srq(Core& core, SharedReceiveQueue& srq, std::uint32_t li
   return execute_status(core, mailbox);
 }
 
+/// The new ring starts with the old one's slots, so that the list of what is posted and of what is
+/// free stays as it is, and has further free ones behind them.
+Status Context::resize_srq(Core& core, SharedReceiveQueue& srq, std::uint32_t max_wr) {
+  core.sync();
+  if (max_wr == 0 || max_wr > kMaxSrqWr || max_wr < srq.outstanding || srq.next_ring != 0) {
+    return Status::kEinval;
+  }
+  const std::uint32_t log_entries = ceil_log2(std::uint64_t{max_wr} + 1);
+  if (log_entries <= srq.log_entries) {
+    srq.cap.max_wr = max_wr;
+    return Status::kOk;
+  }
+  const std::uint32_t old_slots = 1U << srq.log_entries;
+  const std::uint64_t old_bytes = std::uint64_t{stride_of(srq)} << srq.log_entries;
+  srq.next_ring = allocate_ring(std::uint64_t{stride_of(srq)} << log_entries);
+  std::vector<std::uint8_t> content(old_bytes);
+  memory_.read(srq.ring_address, content.data(), content.size());
+  memory_.write(srq.next_ring, content.data(), content.size());
+  protocol::CommandMailbox mailbox{};
+  mailbox.opcode = CommandOpcode::kResizeSrq;
+  mailbox.resize_srq = {srq.srqn, log_entries, srq.next_ring};
+  const Status status = execute_status(core, mailbox);
+  const std::uint64_t ring = srq.next_ring;
+  srq.next_ring = 0;
+  if (status != Status::kOk) return status;
+  srq.ring_address = ring;
+  srq.log_entries = log_entries;
+  srq.cap.max_wr = max_wr;
+  srq.wr_ids.resize(1U << log_entries);
+  srq.next.resize(1U << log_entries);
+  for (std::uint32_t slot = old_slots; slot < 1U << log_entries; ++slot) {
+    srq.next[srq.tail] = static_cast<std::uint16_t>(slot);
+    srq.tail = static_cast<std::uint16_t>(slot);
+  }
+  return Status::kOk;
+}
+
+void Context::write_shared_recv(const SharedReceiveQueue& srq, std::uint64_t ring,
+                                const RecvWr& wr) {
+  const std::uint64_t at = ring + std::uint64_t{srq.head} * stride_of(srq);
+  std::uint8_t next[kSrqNextBytes];
+  protocol::encode_srq_next(srq.next[srq.head], next);
+  memory_.write(at, next, sizeof next);
+  write_recv(at + kSrqNextBytes, wr, srq.cap.max_sge);
+}
+
 Status Context::destroy_srq(Core& core, SharedReceiveQueue* srq) {
   if (srq->users > 0) return Status::kEbusy;
   protocol::CommandMailbox mailbox{};
@@ -90,11 +136,8 @@ Status Context::post_srq_recv(Core& core, SharedReceiveQueue& srq, const RecvWr*
       break;
     }
     const std::uint16_t slot = srq.head;
-    const std::uint64_t at = srq.ring_address + std::uint64_t{slot} * stride_of(srq);
-    std::uint8_t next[kSrqNextBytes];
-    protocol::encode_srq_next(srq.next[slot], next);
-    memory_.write(at, next, sizeof next);
-    write_recv(at + kSrqNextBytes, wr, srq.cap.max_sge);
+    write_shared_recv(srq, srq.ring_address, wr);
+    if (srq.next_ring != 0) write_shared_recv(srq, srq.next_ring, wr);
     srq.wr_ids[slot] = wr.wr_id;
     srq.head = srq.next[slot];
     ++srq.posted;

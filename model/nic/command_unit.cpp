@@ -83,6 +83,8 @@ CommandStatus CommandUnit::dispatch_queue(const protocol::CommandMailbox& mailbo
       if (queue != nullptr) recv_queues->arm_limit(*queue, mailbox.arm_srq.limit, now);
       return found(queue != nullptr);
     }
+    case CommandOpcode::kResizeSrq:
+      return found(recv_queues->resize_shared(mailbox.resize_srq));
     case CommandOpcode::kDestroySrq:
       recv_queues->destroy_shared(mailbox.object.number);
       return CommandStatus::kOk;

@@ -130,6 +130,8 @@ class RecvQueueIf : public virtual sc_core::sc_interface {
   virtual void flush(QpContext& qp, Time t) = 0;
   virtual void create_shared(const protocol::CreateSrqCommand& create) = 0;
   /// Null: no such queue.
+  /// False: no such queue.
+  virtual bool resize_shared(const protocol::ResizeSrqCommand& resize) = 0;
   virtual RecvQueue* find_shared(std::uint32_t srqn) = 0;
   virtual void destroy_shared(std::uint32_t srqn) = 0;
   /// One event when fewer than `limit` RECVs are left; 0: none.

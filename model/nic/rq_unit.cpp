@@ -28,6 +28,15 @@ RecvQueue* RqUnit::find_shared(std::uint32_t srqn) {
   return queue != nullptr && queue->ring_address != 0 ? queue : nullptr;
 }
 
+bool RqUnit::resize_shared(const protocol::ResizeSrqCommand& resize) {
+  RecvQueue* queue = find_shared(resize.srqn);
+  if (queue == nullptr) return false;
+  // Slots keep their numbers, and a read under way brings what the new ring holds, too.
+  queue->ring_address = resize.ring_address;
+  queue->log_entries = resize.log_entries;
+  return true;
+}
+
 void RqUnit::destroy_shared(std::uint32_t srqn) {
   // A fetch may be under way: the object stays, without a ring.
   if (RecvQueue* queue = find_shared(srqn)) queue->ring_address = 0;

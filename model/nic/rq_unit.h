@@ -34,6 +34,7 @@ class RqUnit : public sc_core::sc_module, public RecvQueueIf, public pcie::DmaCl
   void prefetch(QpContext& qp, Time t) override;
   void flush(QpContext& qp, Time t) override;
   void create_shared(const protocol::CreateSrqCommand& create) override;
+  bool resize_shared(const protocol::ResizeSrqCommand& resize) override;
   RecvQueue* find_shared(std::uint32_t srqn) override;
   void destroy_shared(std::uint32_t srqn) override;
   void arm_limit(RecvQueue& queue, std::uint32_t limit, Time t) override;

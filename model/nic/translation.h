@@ -52,6 +52,7 @@ struct Translation : public Waiter {
   bool counted = false;      ///< a resumed request: its MPT lookup was counted before
   bool mtt_counted = false;  ///< likewise of the MTT line at hand
   bool mpt_kept = false;     ///< checks are passed, `mpt` goes on
+  std::uint32_t child = 0;   ///< implicit region: key of the child at hand; 0: not known yet
   protocol::MptEntry mpt;
   Time started{0};
 

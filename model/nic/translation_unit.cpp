@@ -73,6 +73,7 @@ void TranslationUnit::translate(Translation& request, Time t) {
   request.segment_count = 0;
   request.done = request.pages = 0;
   request.counted = request.mtt_counted = request.mpt_kept = false;
+  request.child = 0;
   request.resolved = request.queued = false;
   request.started = t;
   request.result = protocol::AccessResult::kOk;
@@ -95,15 +96,19 @@ void TranslationUnit::wait_for_turn(Translation& request) {
   queue_of(request).push_back(&request);
 }
 
+void TranslationUnit::go_on(Translation& request, const protocol::MptEntry& mpt, Time t) {
+  if (walk(request, mpt, t)) answer(request, t);
+}
+
 void TranslationUnit::proceed(Translation& request, Time t) {
-  const std::uint32_t index = protocol::key_index(request.key);
+  const std::uint32_t index = protocol::key_index(request.child != 0 ? request.child : request.key);
   if (index >= mpt_entries_) {  // no such entry in the table: no fetch to make
     request.result = protocol::AccessResult::kBadKey;
     answer(request, t);
     return;
   }
   if (request.mpt_kept) {
-    if (walk(request, request.mpt, t)) answer(request, t);
+    go_on(request, request.mpt, t);
     return;
   }
   const bool again = request.counted;
@@ -118,6 +123,15 @@ void TranslationUnit::proceed(Translation& request, Time t) {
     return;
   }
   const protocol::MptEntry& mpt = line->entry;
+  if (request.child != 0) {  // reached through its parent, which has been checked
+    if (mpt.key == request.child && mpt.state == protocol::MptState::kValid) {
+      go_on(request, mpt, t);
+    } else {
+      request.result = protocol::AccessResult::kInvalidState;
+      answer(request, t);
+    }
+    return;
+  }
   request.result = protocol::check_access(mpt, request.key, request.pd, request.check_address,
                                           request.check_length, request.needed_access, request.qpn);
   const bool no_such_key = request.result == protocol::AccessResult::kBadKey ||
@@ -128,13 +142,55 @@ void TranslationUnit::proceed(Translation& request, Time t) {
     answer(request, t);
     return;
   }
-  if (request.result != protocol::AccessResult::kOk || walk(request, mpt, t)) answer(request, t);
+  if (request.result != protocol::AccessResult::kOk || request.length == 0) {
+    answer(request, t);
+  } else if (mpt.type == protocol::MptType::kImplicit) {
+    find_child(request, mpt, t);
+  } else {
+    go_on(request, mpt, t);
+  }
+}
+
+/// The part of an implicit region that the next byte lies in.
+void TranslationUnit::find_child(Translation& request, const protocol::MptEntry& implicit, Time t) {
+  const std::uint64_t number = (request.address + request.done) >> protocol::kImplicitChildLog2;
+  if (number >= implicit.mtt_count) {  // above what a process can have
+    request.result = protocol::AccessResult::kOutOfBounds;
+    answer(request, t);
+    return;
+  }
+  const std::uint64_t index = implicit.mtt_base + number;
+  ContextCache<MttLine>& cache = *mtt_of_[request.responder ? 1 : 0];
+  const bool again = request.mtt_counted;
+  request.mtt_counted = false;
+  const MttLine* line = cache.lookup(index >> mtt_line_log2_, again, t);
+  if (line == nullptr) {
+    request.mtt_counted = true;
+    request.mpt = implicit;
+    wait_for_turn(request);
+    fetch_mtt(cache, request, index >> mtt_line_log2_, t);
+    return;
+  }
+  const protocol::MttEntry& entry = line->entries[index & ((1U << mtt_line_log2_) - 1)];
+  if (!entry.present()) {
+    if (fault(request, index)) answer(request, t);
+    return;
+  }
+  request.child = entry.child_key();
+  proceed(request, t);
 }
 
 bool TranslationUnit::walk(Translation& request, const protocol::MptEntry& mpt, Time& when) {
   Time t = when;
   ContextCache<MttLine>& cache = *mtt_of_[request.responder ? 1 : 0];
   while (request.done < request.length) {
+    if (mpt.type == protocol::MptType::kImplicitChild &&
+        request.address + request.done - mpt.start >= mpt.length) {
+      request.child = 0;  // on into the next one
+      request.mpt_kept = false;
+      proceed(request, t);
+      return false;
+    }
     const protocol::MttLocation at = protocol::locate(mpt, request.address + request.done);
     const std::uint64_t line_number = at.index >> mtt_line_log2_;
     const bool again = request.mtt_counted;
@@ -151,6 +207,7 @@ bool TranslationUnit::walk(Translation& request, const protocol::MptEntry& mpt, 
     }
     const protocol::MttEntry& entry = line->entries[at.index & ((1U << mtt_line_log2_) - 1)];
     if ((mpt.access & protocol::kAccessOnDemand) != 0 && !entry.present()) {
+      when = t;
       return fault(request, at.index);
     }
     const auto bytes = static_cast<std::uint32_t>(
@@ -164,6 +221,10 @@ bool TranslationUnit::walk(Translation& request, const protocol::MptEntry& mpt, 
 }
 
 bool TranslationUnit::fault(Translation& request, std::uint64_t mtt) {
+  if (refused_.erase(mtt) > 0) {
+    request.result = protocol::AccessResult::kOutOfBounds;
+    return true;
+  }
   if (faults_.insert(mtt).second && events.size() > 0) {
     ++page_faults_;
     const std::uint64_t address = request.address + request.done;
@@ -178,14 +239,17 @@ bool TranslationUnit::fault(Translation& request, std::uint64_t mtt) {
   request.done = 0;
   request.segment_count = 0;
   request.mpt_kept = false;
+  request.child = 0;
   fault_waiters_.push(&request);
   return false;
 }
 
 void TranslationUnit::resume_faults(const protocol::FaultResumeDoorbell& resume, Time t) {
-  const std::uint64_t end = resume.first_mtt + resume.count;
-  faults_.erase(faults_.lower_bound(resume.first_mtt), faults_.lower_bound(end));
-  invalidate_mtts(resume.first_mtt, resume.count);
+  const auto first = faults_.lower_bound(resume.first_mtt);
+  const auto end = faults_.lower_bound(resume.first_mtt + resume.count);
+  if (resume.failed) refused_.insert(first, end);
+  faults_.erase(first, end);
+  if (resume.count > 0) invalidate_mtts(resume.first_mtt, resume.count);
   fault_waiters_.resume_all(t);
 }
 
@@ -241,8 +305,10 @@ void TranslationUnit::invalidate(std::uint32_t key, std::uint32_t first_mtt, std
   mpt_.invalidate(index);
   if (responder_mpt_ != nullptr) responder_mpt_->invalidate(index);
   if (count == 0) return;
-  faults_.erase(faults_.lower_bound(first_mtt),
-                faults_.lower_bound(std::uint64_t{first_mtt} + count));
+  for (std::set<std::uint64_t>* marks : {&faults_, &refused_}) {
+    marks->erase(marks->lower_bound(first_mtt),
+                 marks->lower_bound(std::uint64_t{first_mtt} + count));
+  }
   invalidate_mtts(first_mtt, count);
 }
 

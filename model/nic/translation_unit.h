@@ -77,6 +77,8 @@ class TranslationUnit : public sc_core::sc_module, public TranslationIf {
   bool fault(Translation& request, std::uint64_t mtt);
   void invalidate_mtts(std::uint64_t first, std::uint64_t count);
   bool walk(Translation& request, const protocol::MptEntry& mpt, Time& when);
+  void go_on(Translation& request, const protocol::MptEntry& mpt, Time t);
+  void find_child(Translation& request, const protocol::MptEntry& implicit, Time t);
   void fetch_mtt(ContextCache<MttLine>& cache, Translation& request, std::uint64_t line, Time t);
   void wait_for_turn(Translation& request);
   Queue& queue_of(const Translation& request);
@@ -95,7 +97,8 @@ class TranslationUnit : public sc_core::sc_module, public TranslationIf {
   Time page_interval_;
   ContextCache<MptLine> mpt_;
   ContextCache<MttLine> mtt_;
-  std::set<std::uint64_t> faults_;  ///< MTT entries that the driver has been asked for
+  std::set<std::uint64_t> faults_;   ///< MTT entries that the driver has been asked for
+  std::set<std::uint64_t> refused_;  ///< of those: the process has no such address
   WaitList fault_waiters_;
   std::uint64_t page_faults_ = 0;
   std::unique_ptr<ContextCache<MptLine>> responder_mpt_;

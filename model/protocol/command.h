@@ -25,7 +25,8 @@ enum class CommandOpcode : std::uint8_t {
   kCreateSrq,
   kArmSrq,  ///< set its limit
   kDestroySrq,
-  kQueryQp,  ///< result: the state
+  kQueryQp,    ///< result: the state
+  kResizeSrq,  ///< go on in another ring with more slots behind those of the old one
 };
 
 /// Status byte of a mailbox; the driver turns it into an errno-like result.
@@ -74,6 +75,12 @@ struct CreateSrqCommand {
 struct ArmSrqCommand {
   std::uint32_t srqn;
   std::uint32_t limit;
+};
+
+struct ResizeSrqCommand {
+  std::uint32_t srqn;
+  std::uint32_t log_entries;
+  std::uint64_t ring_address;
 };
 
 /// A command about an object without further parameters.
@@ -138,6 +145,7 @@ struct CommandMailbox {
     ResizeCqCommand resize_cq;
     CreateSrqCommand create_srq;
     ArmSrqCommand arm_srq;
+    ResizeSrqCommand resize_srq;
   };
 };
 static_assert(std::is_trivially_copyable_v<CommandMailbox>);

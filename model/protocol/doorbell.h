@@ -80,20 +80,23 @@ struct RecvDoorbell {
 };
 
 /// Pages of an on-demand region are in memory: `count` translation entries from `first_mtt` are
-/// new.
+/// new, or with `failed` some of them stand for addresses that the process does not have.
 struct FaultResumeDoorbell {
   static constexpr std::uint32_t kBytes = 16;
+  static constexpr std::uint32_t kFailedBit = 1U << 31;
   std::uint32_t key = 0;
-  std::uint32_t count = 0;
+  std::uint32_t count = 0;  ///< 31 bits
   std::uint64_t first_mtt = 0;
+  bool failed = false;
 
   void encode(std::uint8_t* out) const {
     store_be32(out, key);
-    store_be32(out + 4, count);
+    store_be32(out + 4, count | (failed ? kFailedBit : 0));
     store_be64(out + 8, first_mtt);
   }
   static FaultResumeDoorbell decode(const std::uint8_t* in) {
-    return {load_be32(in), load_be32(in + 4), load_be64(in + 8)};
+    const std::uint32_t word = load_be32(in + 4);
+    return {load_be32(in), word & ~kFailedBit, load_be64(in + 8), (word & kFailedBit) != 0};
   }
 };
 

@@ -86,7 +86,7 @@ const char* access_result_name(AccessResult result) {
 AccessResult check_access(const MptEntry& entry, std::uint32_t key, std::uint32_t pd,
                           std::uint64_t va, std::uint64_t length, AccessFlags needed,
                           std::uint32_t qpn) {
-  if (entry.key != key) return AccessResult::kBadKey;
+  if (entry.key != key || entry.type == MptType::kImplicitChild) return AccessResult::kBadKey;
   if (entry.state != MptState::kValid) return AccessResult::kInvalidState;
   if (entry.pd != pd) return AccessResult::kWrongPd;
   if (entry.type == MptType::kWindowType2 && entry.qpn != qpn) return AccessResult::kWrongQp;

@@ -20,7 +20,9 @@ enum class MptType : std::uint8_t {
   kRegion = 0,
   kWindowType1 = 1,
   kWindowType2 = 2,
-  kFastRegion = 3,  ///< registered by work requests
+  kFastRegion = 3,     ///< registered by work requests
+  kImplicit = 4,       ///< the whole address space, on demand; its MTT entries name children
+  kImplicitChild = 5,  ///< 1 GiB of such a region; no request may name it
 };
 
 /// Memory protection table entry: what a key stands for. 64 bytes in context memory, big-endian;

@@ -7,6 +7,9 @@
 
 namespace rnic::protocol {
 
+/// What one child of an implicit on-demand region covers: 1 GiB, as in mlx5.
+inline constexpr std::uint32_t kImplicitChildLog2 = 30;
+
 /// Memory translation table entry: the physical address of one page of a memory region, with the
 /// device's rights in the low bits that the alignment leaves free (READ = 1, WRITE = 2, as mlx5).
 /// An entry without rights is not present. Eight bytes, big-endian.
@@ -21,6 +24,10 @@ struct MttEntry {
   bool writable = false;
 
   bool present() const { return readable || writable; }
+
+  /// Entry of an implicit region: the key of the child that covers its gigabyte.
+  static MttEntry of_child(std::uint32_t key) { return {std::uint64_t{key} << 12, true, true}; }
+  std::uint32_t child_key() const { return static_cast<std::uint32_t>(address >> 12); }
 
   void encode(std::uint8_t* out) const {
     store_be64(out,

@@ -94,6 +94,40 @@ TEST_P(SrqTest, MessagesTakeRecvsInTheOrderInWhichTheyBegin) {
   });
 }
 
+TEST_P(SrqTest, GrowsWhileRecvsWait) {
+  SrqRig t(GetParam());
+  t.rig.run([&] {
+    t.connect();
+    host::verbs::Context& verbs = t.rig.b.verbs();
+    const std::uint64_t first = t.rig.b.wr_ids + 1;
+    // The list has wrapped and its slots were freed: four of them wait.
+    for (std::uint32_t i = 0; i < 4; ++i) ASSERT_EQ(t.post_recv(i), Status::kOk);
+    for (std::uint8_t round = 0; round < 7; ++round) {
+      t.send(0, round);
+      EXPECT_EQ(t.rig.b.await_recv().wr_id, first + round);
+      ASSERT_EQ(t.post_recv((round + 4U) % 12), Status::kOk);
+    }
+    EXPECT_EQ(verbs.resize_srq(t.rig.b.core, *t.srq, 3), Status::kEinval) << "four are posted";
+    EXPECT_EQ(verbs.resize_srq(t.rig.b.core, *t.srq, 0), Status::kEinval);
+    ASSERT_EQ(verbs.resize_srq(t.rig.b.core, *t.srq, 12), Status::kOk);
+    for (std::uint32_t i = 11; i < 19; ++i) ASSERT_EQ(t.post_recv(i % 12), Status::kOk);
+    EXPECT_EQ(t.post_recv(0), Status::kEnomem) << "twelve now";
+    --t.rig.b.wr_ids;
+    for (std::uint8_t round = 7; round < 19; ++round) {
+      t.send(round % 2, round % 12);
+      const Wc wc = t.rig.b.await_recv();
+      ASSERT_EQ(wc.status, WcStatus::kSuccess);
+      EXPECT_EQ(wc.wr_id, first + round);
+      EXPECT_EQ(t.piece(round % 12U), Bytes(kPiece, round % 12));
+    }
+    // Less room again, once there is no more in it.
+    EXPECT_EQ(verbs.resize_srq(t.rig.b.core, *t.srq, 2), Status::kOk);
+    EXPECT_EQ(t.post_recv(0), Status::kOk);
+    EXPECT_EQ(t.post_recv(1), Status::kOk);
+    EXPECT_EQ(t.post_recv(2), Status::kEnomem);
+  });
+}
+
 TEST_P(SrqTest, BothQueuePairsSendAtOnce) {
   SrqRig t(GetParam(), 8);
   t.rig.run([&] {

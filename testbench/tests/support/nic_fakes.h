@@ -186,6 +186,7 @@ struct FakeRecvQueues : nic::RecvQueueIf {
   void prefetch(nic::QpContext& /*qp*/, Time /*t*/) override {}
   void flush(nic::QpContext& qp, Time t) override { flushed.push_back({qp.qpn, t}); }
   void create_shared(const protocol::CreateSrqCommand& /*create*/) override {}
+  bool resize_shared(const protocol::ResizeSrqCommand& /*resize*/) override { return false; }
   nic::RecvQueue* find_shared(std::uint32_t /*srqn*/) override { return nullptr; }
   void destroy_shared(std::uint32_t /*srqn*/) override {}
   void arm_limit(nic::RecvQueue& /*queue*/, std::uint32_t /*limit*/, Time /*t*/) override {}
