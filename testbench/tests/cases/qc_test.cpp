@@ -355,7 +355,7 @@ TEST(CaseQC, QC09_OneSegmentTooMany) {
   });
 }
 
-TEST(CaseQC, DISABLED_QC10_TheAnswerBeforeTheAcknowledgement) {
+TEST(CaseQC, QC10_TheAnswerBeforeTheAcknowledgement) {
   // Of two messages close to each other the second is acknowledged 30 us later; the peer answers
   // at once.
   QcRig t(Settings{{"transport.ack_coalesce_time", "30us"}});
@@ -438,6 +438,49 @@ void expect_too_long(std::uint32_t recv, std::uint32_t send) {
 TEST(CaseQC, QC13_OneByteTooLong) { expect_too_long(1024, 1025); }
 
 TEST(CaseQC, QC13_ManyPacketsTooLong) { expect_too_long(1024, 16 * kPage); }
+
+/// A datagram that is one byte longer than its RECV, or one that fills it, and the next one: the
+/// queue pair stays in RTS either way, and the sender hears nothing.
+void datagram_too_long(const std::string& profile) {
+  VerbsRig rig({{"transport.protocol", "ib"}, {"nic.long_message", profile}});
+  rig.run([&] {
+    constexpr std::uint32_t kHeader = 40;
+    constexpr std::uint32_t kRoom = 1024;
+    rig.connect(protocol::QpType::kUd);
+    const RigBuffer from = rig.a.buffer(kPage);
+    const RigBuffer to = rig.b.buffer(4 * kPage);
+    for (std::uint64_t i = 0; i < 3; ++i) {
+      ASSERT_EQ(rig.b.post_recv(to.address + i * kPage, to.region.lkey, kRoom), Status::kOk);
+    }
+    for (const std::uint32_t bytes : {kRoom - kHeader + 1, kRoom - kHeader, 8U}) {
+      const protocol::Sge sge{from.address, bytes, from.region.lkey};
+      host::verbs::SendWr wr;
+      wr.flags = SendFlags::kSignaled;
+      wr.sg_list = &sge;
+      wr.num_sge = 1;
+      wr.ah = rig.a_to_b;
+      wr.remote_qpn = rig.b.qp->qpn;
+      wr.remote_qkey = kRigQkey;
+      ASSERT_EQ(rig.a.verbs().post_send(rig.a.core, *rig.a.qp, &wr, 1), Status::kOk);
+      EXPECT_EQ(rig.a.await_send().status, WcStatus::kSuccess);
+    }
+    if (profile == "complete") {
+      EXPECT_EQ(rig.b.await_recv().status, WcStatus::kLocalLengthError);
+    }
+    for (const std::uint32_t bytes : {kRoom, kHeader + 8}) {
+      const Wc wc = rig.b.await_recv();
+      EXPECT_EQ(wc.status, WcStatus::kSuccess);
+      EXPECT_EQ(wc.byte_len, bytes);
+    }
+    EXPECT_EQ(rig.a.state(), QpState::kRts);
+    EXPECT_EQ(rig.b.state(), QpState::kRts);
+    // Nothing was written of the one that did not fit, or behind the one that did.
+    EXPECT_EQ(rig.b.bytes_at(to.address + kRoom, 1), std::vector<std::uint8_t>(1, 0));
+  });
+}
+
+TEST(CaseQC, QC13_ADatagramTooLongIsDropped) { datagram_too_long("drop"); }
+TEST(CaseQC, QC13_ADatagramTooLongFailsItsRecvOnly) { datagram_too_long("complete"); }
 
 TEST(CaseQC, QC13_AWriteWithImmediateMayBeLongerThanTheRecv) {
   QcRig t;

@@ -296,11 +296,16 @@ class VerbsRig {
   }
 
  private:
-  /// Losses only: what damages frames needs their checksums too.
+  /// Without what damages frames, which needs their checksums too.
   static network::FaultConfig faults(const config::LinkConfig& link) {
     network::FaultConfig result;
     result.loss_rate = link.loss_rate;
     result.drop_list = link.drop_list;
+    result.duplicate_rate = link.duplicate_rate;
+    result.duplicate_list = link.duplicate_list;
+    result.reorder_rate = link.reorder_rate;
+    result.reorder_delay = link.reorder_delay;
+    result.reorder_list = link.reorder_list;
     return result;
   }
 
