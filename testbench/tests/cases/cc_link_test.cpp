@@ -54,18 +54,22 @@ TEST(CaseCC, CC05_HeadroomDecidesAboutLoss) {
 }
 
 TEST(CaseCC, CC10_ResponsesUseTheRespondersClass) {
-  // Requests in protected priority 3, what comes back in unprotected priority 0. Everybody talks to
-  // both others, so that two streams meet at every host.
+  // Two hosts WRITE to a third in protected priority 3; what comes back is in priority 0. Then the
+  // third, which is a client, too (bidirectional), READs from both, and the queue pairs that answer
+  // it send in unprotected priority 0. Either way two streams meet at the third host.
   const Settings classes{
       {"transport.service_level", "3"},     {"transport.response_service_level", "0"},
       {"link.pfc_priorities", "3"},         {"transport.ack_timeout", "8"},
       {"fabric.topology", "single_switch"}, {"fabric.hosts", "3"},
-      {"workload.traffic", "all_to_all"}};
+      {"workload.traffic", "incast"}};
   const ProgramRun write = run_well(with(streams("write"), classes));
   EXPECT_EQ(link_sum(write, "dropped"), 0);
   EXPECT_EQ(write.counter("out_of_sequence"), 0U);
   EXPECT_GT(link_sum(write, "paused_ns"), 0);
-  const ProgramRun read = run_well(with(streams("read"), classes));
+  const ProgramRun read =
+      run_well(with(with(streams("read"), classes), {{"workload.bidirectional", "true"},
+                                                     {"transport.service_level", "0"},
+                                                     {"transport.response_service_level", "3"}}));
   EXPECT_GT(link_sum(read, "dropped"), 0);
   EXPECT_GT(read.counter("implied_nak_seq_err") + read.counter("local_ack_timeout_err"), 0U);
   for (const auto& link : read.result.at("link")) {

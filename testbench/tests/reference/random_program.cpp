@@ -395,9 +395,11 @@ bool ProgramWriter::can_end(const Lane& lane, Ending ending) const {
     case Ending::kRemoteTop:
     case Ending::kRemoteRight:
     case Ending::kRemotePd:
-      return !lane.connected_only && any(kOneSided, true);
+      // A WRITE with immediate has taken its RECV when its key is checked; a shared queue does not
+      // get it back.
+      return !lane.connected_only && !lane.shared_recvs && any(kOneSided, true);
     case Ending::kQpRight:
-      return !lane.connected_only && any(kOneSided, false);
+      return !lane.connected_only && !lane.shared_recvs && any(kOneSided, false);
     case Ending::kMisaligned:
       return !lane.connected_only && any(kAtomics, true);
     case Ending::kRnr:
@@ -572,6 +574,11 @@ std::vector<Step> ProgramWriter::finale(Lane& lane, Ending ending) {
     rest.qp = lane.to;
     rest.recvs.swap(waiting_recvs_);
     steps.push_back(rest);
+  }
+  // The device learns of a RECV that meets ERR when its driver knows of the error, too.
+  if (ending != Ending::kPeerGone) {
+    std::stable_partition(steps.begin(), steps.end(),
+                          [](const Step& step) { return step.sends.empty(); });
   }
   return steps;
 }

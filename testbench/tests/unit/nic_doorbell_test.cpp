@@ -154,11 +154,9 @@ TEST(DoorbellUnit, CommandsCarryTheMailboxAddress) {
   EXPECT_EQ(rig.commands.executed[0].first, 0x1'0000'2000U);
 }
 
-TEST(DoorbellUnit, ReadsAndLongWritesAreRefused) {
+// (Reads are answered across the link: CpuCosts.AReadOfARegisterCrossesPcieTwice.)
+TEST(DoorbellUnit, LongWritesAreRefused) {
   Rig rig;
-  EXPECT_EQ(rig.stores.write(BarLayout::kSendDoorbell, std::vector<std::uint8_t>(8), kTimeZero,
-                             tlm::TLM_READ_COMMAND),
-            tlm::TLM_COMMAND_ERROR_RESPONSE);
   EXPECT_EQ(rig.stores.write(BarLayout::kSendDoorbell, std::vector<std::uint8_t>(65)),
             tlm::TLM_COMMAND_ERROR_RESPONSE);
 }
