@@ -31,9 +31,10 @@ _LARGE = {"transport.protocol": "rocev2", "transport.mtu": "4096", "workload.qps
 _SMALL = {"transport.protocol": "rocev2", "transport.mtu": "4096", "workload.qps": "16",
           "workload.msg_size": "64", "workload.depth": "128", "workload.signal_every": "16",
           "workload.iterations": "160000", "sim.warmup": "2048"}
-_PAIRS = {"transport.protocol": "rocev2", "transport.mtu": "4096", "workload.traffic": "pair",
+_PAIRS = {"transport.protocol": "rocev2", "transport.mtu": "4096",
+          "fabric.topology": "single_switch", "workload.traffic": "permutation",
           "workload.qps": "8", "workload.msg_size": "65536", "workload.depth": "4",
-          "workload.signal_every": "1", "workload.iterations": "2048", "sim.warmup": "32"}
+          "workload.signal_every": "1", "workload.iterations": "20480", "sim.warmup": "32"}
 _IDLE = {"workload.idle_qps": "100000"}
 
 #: Scenario name: settings. Names and contents stay as they are, or old baselines lose their sense.
@@ -45,7 +46,7 @@ SCENARIOS: dict[str, dict[str, str]] = {
     "ib_write_1MiB": {**_LARGE, "transport.protocol": "ib"},
     "iwarp_write_1MiB": {**_LARGE, "transport.protocol": "iwarp", "transport.mtu": "9000"},
     "hosts_2_qps_8": {**_PAIRS, "fabric.hosts": "2"},
-    "hosts_64_qps_8": {**_PAIRS, "fabric.hosts": "64", "workload.iterations": "64"},
+    "hosts_64_qps_8": {**_PAIRS, "fabric.hosts": "64", "workload.iterations": "640"},
     "idle_100k_qps": {**_LARGE, **_IDLE, "workload.msg_size": "4096",
                       "workload.iterations": "2000"},
     "startup": {**_LARGE, "workload.msg_size": "64", "workload.depth": "1",
