@@ -3,7 +3,10 @@
 // unacknowledged services, and how an iWARP connection ends. tshark reads them.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "capture/port_capture.h"
+#include "support/program.h"
 #include "support/temporary_file.h"
 #include "support/tshark.h"
 #include "support/verbs_rig.h"
@@ -255,6 +258,34 @@ TEST(CaptureServices, UnreliableConnection) {
     opcodes.push_back(p.number("infiniband.bth.opcode"));
   }
   EXPECT_EQ(opcodes, (std::vector<std::uint64_t>{0x26, 0x27, 0x28, 0x25}));
+}
+
+// A datagram carries a DETH and is a packet of its own: SEND Only of UD is 0x60 + 0x04.
+TEST(CaptureServices, UnreliableDatagram) {
+  for (const char* protocol : {"ib", "rocev1", "rocev2"}) {
+    const TemporaryFile place("capture_datagram");
+    std::filesystem::remove(place.path());  // a directory of that name is made by the program
+    run_well({{"transport.protocol", protocol},
+              {"transport.type", "ud"},
+              {"workload.op", "send"},
+              {"workload.pattern", "bandwidth"},
+              {"workload.msg_size", "100"},
+              {"workload.depth", "1"},
+              {"workload.iterations", "3"},
+              {"sim.warmup", "0"},
+              {"output.traces", "pcap"},
+              {"output.dir", place.path()}});
+    const std::string file = place.path() + "/host0.nic.port.pcapng";
+    EXPECT_EQ(complaints(file), "") << protocol;
+    std::size_t datagrams = 0;
+    for (const Dissection& p : dissect(file, "infiniband.bth.opcode",
+                                       {"infiniband.bth.opcode", "infiniband.deth.q_key"})) {
+      EXPECT_EQ(p.number("infiniband.bth.opcode"), 0x64U) << protocol;
+      EXPECT_TRUE(p.has("infiniband.deth.q_key")) << protocol;
+      ++datagrams;
+    }
+    EXPECT_EQ(datagrams, 3U) << protocol;
+  }
 }
 
 }  // namespace
