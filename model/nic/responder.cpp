@@ -88,9 +88,7 @@ void Responder::begin(RxJob* job, Time t) {
     return;
   }
   const RxPlan& plan = job->plan;
-  const bool needs_recv =
-      plan.action == Action::kSend || (plan.action == Action::kWrite && plan.has_imm && plan.last);
-  if (needs_recv) {
+  if (plan.action == Action::kSend) {
     need_recv(job, t, false);
   } else if (is_response(plan)) {
     place_response(job, t);
@@ -122,7 +120,7 @@ void Responder::need_recv(RxJob* job, Time t, bool again) {
   if (job->plan.action == Action::kSend) {
     place_in_recv(job, t);
   } else {
-    check_remote(job, t);
+    write_remote(job, t);
   }
 }
 
@@ -193,7 +191,7 @@ void Responder::check_remote(RxJob* job, Time t) {
   // The whole message is checked at its first packet; a message of no bytes needs no key.
   const std::uint32_t message_length = atomic ? kAtomicBytes : plan.message_length;
   if (message_length == 0) {
-    placed(job, t, t);
+    remote_checked(job, t);
     return;
   }
   Translation& request = job->translation;
@@ -211,6 +209,36 @@ void Responder::check_remote(RxJob* job, Time t) {
   request.owner = job;
   job->piece_count = 1;
   translation->translate(request, t);
+}
+
+/// The key is good. Only now a WRITE with immediate takes a RECV: a refused one must not have, or a
+/// shared queue would have lost it.
+void Responder::remote_checked(RxJob* job, Time t) {
+  const RxPlan& plan = job->plan;
+  if (plan.action == Action::kWrite && plan.has_imm && plan.last) {
+    need_recv(job, t, false);
+  } else {
+    write_remote(job, t);
+  }
+}
+
+void Responder::write_remote(RxJob* job, Time t) {
+  if (job->plan.message_length == 0) {
+    placed(job, t, t);
+  } else {
+    write_piece(job, t);
+  }
+}
+
+void Responder::write_piece(RxJob* job, Time t) {
+  write_segments(job, t);
+  if (++job->piece < job->piece_count) {
+    next_piece(job, t);
+    return;
+  }
+  // The next packet's way to here may overlap this one's through the DMA engine.
+  const Time left = std::max(t, job->left_device);
+  placed(job, left, std::max(t, left - (t - job->begun)));
 }
 
 void Responder::next_piece(RxJob* job, Time t) {
@@ -248,13 +276,10 @@ void Responder::translated(Translation& request, Time t) {
       start_atomic(job, t);
       return;
     }
-    write_segments(job, t);
-    if (++job->piece < job->piece_count) {
-      next_piece(job, t);
+    if (job->plan.action == Action::kWrite) {
+      remote_checked(job, t);
     } else {
-      // The next packet's way to here may overlap this one's through the DMA engine.
-      const Time left = std::max(t, job->left_device);
-      placed(job, left, std::max(t, left - (t - job->begun)));
+      write_piece(job, t);
     }
     return;
   }

@@ -61,6 +61,9 @@ class Responder : public sc_core::sc_module,
   void place_response(RxJob* job, Time t);
   void start_atomic(RxJob* job, Time t);
   void check_remote(RxJob* job, Time t);
+  void remote_checked(RxJob* job, Time t);
+  void write_remote(RxJob* job, Time t);
+  void write_piece(RxJob* job, Time t);
   void next_piece(RxJob* job, Time t);
   void write_segments(RxJob* job, Time t);
   static Time in_order(QpContext& qp, Time t);

@@ -103,13 +103,8 @@ void TranslationAgent::dma_read(Time earliest, std::uint64_t address, std::uint3
     engine_.dma_read(t, address, bytes, into, purpose, client, token);
     return;
   }
-  Held what;
-  what.address = address;
-  what.bytes = bytes;
+  Held what(Kind::kRead, address, bytes, purpose, client, token);
   what.into = into;
-  what.purpose = purpose;
-  what.client = client;
-  what.token = token;
   hold(held, what, !in_order_.empty());
 }
 
@@ -118,14 +113,9 @@ void TranslationAgent::dma_atomic(Time earliest, std::uint64_t address,
                                   DmaClient* client, std::uint64_t token) {
   const Time t = std::max(earliest, sim_now()) + latency_;
   Held* held = nullptr;
-  Held what;
-  what.kind = Kind::kAtomic;
-  what.address = address;
-  what.bytes = kTranslationBytes;
+  Held what(Kind::kAtomic, address, kTranslationBytes, tlm_ext::Purpose::kPayload, client, token);
   what.operands = operands;
   what.into = into;
-  what.client = client;
-  what.token = token;
   if (known(t, address, what.bytes, held) && in_order_.empty()) {
     issue(what, t);
   } else {
@@ -146,14 +136,8 @@ Time TranslationAgent::dma_write(Time earliest, std::uint64_t address, std::uint
   if (from != nullptr && client == nullptr && bytes > tlm_ext::PooledPayload::kInlineBytes) {
     panic(name(), "a long write whose buffer nobody keeps");
   }
-  Held what;
-  what.kind = Kind::kWrite;
-  what.address = address;
-  what.bytes = bytes;
+  Held what(Kind::kWrite, address, bytes, purpose, client, token);
   what.from = from;
-  what.purpose = purpose;
-  what.client = client;
-  what.token = token;
   hold(held, what, true);
   return t + round_trip_;  // as long as the last page took to come
 }

@@ -56,6 +56,11 @@ class TranslationAgent : public sc_core::sc_module, public DmaIf, private DmaCli
   enum class Kind : std::uint8_t { kRead, kWrite, kAtomic };
   /// A request that cannot go on yet.
   struct Held {
+    Held() = default;
+    Held(Kind what, std::uint64_t at, std::uint32_t length, tlm_ext::Purpose why, DmaClient* whose,
+         std::uint64_t tag)
+        : kind(what), address(at), bytes(length), purpose(why), client(whose), token(tag) {}
+
     Kind kind = Kind::kRead;
     std::uint64_t address = 0;
     std::uint32_t bytes = 0;

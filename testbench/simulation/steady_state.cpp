@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kFirstSearch = 24;  ///< completions before a period is looked for
 constexpr std::size_t kMostMarks = 16384;
 constexpr std::size_t kAlikePeriods = 3;
-constexpr std::size_t kLongest = 64;  ///< times the shortest period, before giving up
+constexpr std::size_t kLongestPeriod = 2048;  ///< completions; nothing is saved by longer ones
 
 /// `now` + what `times` periods like the one from `before` to `after` add.
 std::uint64_t later(std::uint64_t now, std::uint64_t before, std::uint64_t after,
@@ -48,10 +48,10 @@ bool same_amount(double a, double b, double c) {
 
 bool same_amount(std::uint64_t a, std::uint64_t b, std::uint64_t c) { return c - b == b - a; }
 
-/// Walks over the figures of three results side by side; `counter` and `share` are called with
+/// Walks over the figures of three results side by side; `counter` or `share` is called with
 /// references to each.
-template <typename R, typename Counter, typename Share>
-void visit_units(R& x, const Result& y, const Result& z, Counter&& /*counter*/, Share&& share) {
+template <typename R, typename Share>
+void visit_units(R& x, const Result& y, const Result& z, Share&& share) {
   for (std::size_t i = 0; i < x.units.size(); ++i) {
     share(x.units[i].utilization, y.units[i].utilization, z.units[i].utilization);
     share(x.units[i].occupancy_mean, y.units[i].occupancy_mean, z.units[i].occupancy_mean);
@@ -124,7 +124,8 @@ bool surprises(const config::Config& config) {
                       !pcie.lost_list.empty() || !pcie.poisoned_list.empty();
   return chance > 0 || listed || link.down_time > kTimeZero ||
          config.fabric.silent_host != config::kNoHost ||
-         config.workload.access != config::Access::kSequential;
+         config.workload.access != config::Access::kSequential ||
+         config.workload.qp_order != config::QpOrder::kInTurn;
 }
 
 /// A share of a window as an amount.
@@ -138,7 +139,7 @@ bool same_figures(const Result& a, const Result& b, const Result& c) {
   const auto share = [&](double x, double y, double z) {
     same = same && same_amount(amount(x, a.window), amount(y, b.window), amount(z, c.window));
   };
-  visit_units(a, b, c, counter, share);
+  visit_units(a, b, c, share);
   visit_pcie(a, b, c, counter);
   visit_counters(a, b, c, counter);
   for (std::size_t i = 0; i < a.links.size(); ++i) {
@@ -158,13 +159,16 @@ bool SteadyState::possible(const config::Config& config) {
          config.output.traces.empty() && !surprises(config);
 }
 
-void SteadyState::message_completed(std::uint32_t qp, Time latency, Time now) {
+void SteadyState::message_completed(const FlowMeasurement& flow, std::uint32_t qp, Time latency,
+                                    Time now) {
   if (over_) return;
-  for (const auto& flow : system_.flows) {
-    if (!flow->measuring()) return;
+  if (!measuring_) {
+    measuring_ = std::all_of(system_.flows.begin(), system_.flows.end(),
+                             [](const auto& each) { return each->measuring(); });
+    if (!measuring_) return;
   }
   const std::uint64_t events = ModelEvents::count();
-  marks_.push_back({qp, now - last_at_, latency, events - last_events_});
+  marks_.push_back({&flow, qp, now - last_at_, latency, events - last_events_});
   last_at_ = now;
   last_events_ = events;
   if (period_ == 0) {
@@ -256,7 +260,7 @@ void SteadyState::compare() {
   }
   // What is counted may take several of the shortest periods to repeat (the laps of a ring).
   period_ *= 2;
-  over_ = period_ > kLongest * kFirstSearch || marks_.size() > kMostMarks;
+  over_ = period_ > kLongestPeriod || marks_.size() > kMostMarks;
   snapshots_ = {std::move(snapshots_[2])};
 }
 
@@ -321,7 +325,7 @@ void SteadyState::extend(Result& result) const {
   const auto share = [&windows](double& now, double a, double b) {
     now = windows.later(now, a, b);
   };
-  visit_units(result, before.figures, after.figures, counter, share);
+  visit_units(result, before.figures, after.figures, share);
   visit_pcie(result, before.figures, after.figures, counter);
   visit_counters(result, before.figures, after.figures, counter);
   for (std::size_t i = 0; i < result.links.size(); ++i) {

@@ -31,7 +31,8 @@ class SteadyState : public CompletionObserver {
   /// random addresses, whose frames nobody looks at.
   static bool possible(const config::Config& config);
 
-  void message_completed(std::uint32_t qp, Time latency, Time now) override;
+  void message_completed(const FlowMeasurement& flow, std::uint32_t qp, Time latency,
+                         Time now) override;
 
   /// Messages that were accounted for, not simulated.
   std::uint64_t replayed() const { return replayed_; }
@@ -43,13 +44,15 @@ class SteadyState : public CompletionObserver {
  private:
   /// One completion as seen by an observer.
   struct Mark {
+    const FlowMeasurement* flow = nullptr;
     std::uint32_t qp = 0;
     Time since{0};  ///< the completion before
     Time latency{0};
     std::uint64_t events = 0;  ///< since the completion before: what is rare shows here
 
     friend bool operator==(const Mark& a, const Mark& b) {
-      return a.qp == b.qp && a.since == b.since && a.latency == b.latency && a.events == b.events;
+      return a.flow == b.flow && a.qp == b.qp && a.since == b.since && a.latency == b.latency &&
+             a.events == b.events;
     }
   };
   /// Everything that a run counts, at one instant.
@@ -78,7 +81,8 @@ class SteadyState : public CompletionObserver {
   std::size_t period_ = 0;     ///< completions; 0: not found yet
   std::size_t looked_at_ = 0;  ///< marks_.size() at the last snapshot
   std::vector<Snapshot> snapshots_;
-  bool over_ = false;  ///< replayed, or given up
+  bool measuring_ = false;  ///< all flows are
+  bool over_ = false;       ///< replayed, or given up
   std::uint64_t periods_ = 0;
   std::uint64_t replayed_ = 0;
 };

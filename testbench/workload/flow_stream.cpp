@@ -170,7 +170,7 @@ void Flow::complete(Sender& sender, std::uint32_t qp, Time now) {
     sender.result->latency.add(trace->total());
   }
   if (measurement_.observer != nullptr) {
-    measurement_.observer->message_completed(qp, trace->total(), now);
+    measurement_.observer->message_completed(*sender.result, qp, trace->total(), now);
   }
   traces_.give(trace);
 }

@@ -65,7 +65,8 @@ struct FlowProgress {
 class CompletionObserver {
  public:
   virtual ~CompletionObserver() = default;
-  virtual void message_completed(std::uint32_t qp, Time latency, Time now) = 0;
+  virtual void message_completed(const FlowMeasurement& flow, std::uint32_t qp, Time latency,
+                                 Time now) = 0;
 };
 
 /// Everything the workload measures, shared by all flows.

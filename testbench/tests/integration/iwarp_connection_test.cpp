@@ -46,10 +46,18 @@ struct Reconnect : ::testing::Test {
     to = rig.b.buffer(kBytes);
     write();
   }
-  void write() {
+  void post() {
     rig.a.post(WrOpcode::kRdmaWrite, from.address, from.region.lkey, kBytes, to.address,
                to.region.rkey);
+  }
+  void write() {
+    post();
     EXPECT_EQ(rig.a.await_send().status, WcStatus::kSuccess);
+  }
+  void write_to_destroyed() {
+    rig.b.verbs().destroy_qp(rig.b.core, rig.b.qp);
+    rig.b.core.sync();
+    post();
   }
 
   VerbsRig rig;
@@ -132,10 +140,7 @@ TEST_F(Reconnect, TheResetFlushesThePeersWork) {
   rig.run(
       [&] {
         begin();
-        rig.b.verbs().destroy_qp(rig.b.core, rig.b.qp);
-        rig.b.core.sync();
-        rig.a.post(WrOpcode::kRdmaWrite, from.address, from.region.lkey, kBytes, to.address,
-                   to.region.rkey);
+        write_to_destroyed();
         EXPECT_EQ(rig.a.await_send().status, WcStatus::kWrFlushError);
         EXPECT_EQ(rig.a.state(), QpState::kError);
       },
@@ -147,10 +152,7 @@ TEST_F(SilentReconnect, SilenceIsFoundByTheTimer) {
   rig.run(
       [&] {
         begin();
-        rig.b.verbs().destroy_qp(rig.b.core, rig.b.qp);
-        rig.b.core.sync();
-        rig.a.post(WrOpcode::kRdmaWrite, from.address, from.region.lkey, kBytes, to.address,
-                   to.region.rkey);
+        write_to_destroyed();
         EXPECT_EQ(rig.a.await_send().status, WcStatus::kRetryExceededError);
       },
       microseconds(10'000'000));

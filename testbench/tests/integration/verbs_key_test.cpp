@@ -52,6 +52,11 @@ struct KeyRig {
     wr.bind = {&window, next_key(window.rkey), lkey, address, length, access};
     return owner(wr);
   }
+  /// The first page, for WRITEs.
+  WcStatus bind_page(MemoryWindow& window) {
+    return bind(window, theirs.address, kPage, protocol::kAccessRemoteWrite, theirs.region.lkey)
+        .status;
+  }
   Wc invalidate(std::uint32_t key) {
     SendWr wr;
     wr.opcode = WrOpcode::kLocalInv;
@@ -130,12 +135,7 @@ TEST(MemoryWindow, InvalidationEndsIt) {
   t.rig.run([&] {
     t.connect();
     auto window = t.rig.b.verbs().alloc_mw(t.rig.b.core, t.rig.b.pd, MwType::kType2);
-    const auto bind = [&] {
-      return t
-          .bind(*window, t.theirs.address, kPage, protocol::kAccessRemoteWrite,
-                t.theirs.region.lkey)
-          .status;
-    };
+    const auto bind = [&] { return t.bind_page(*window); };
     EXPECT_EQ(bind(), WcStatus::kSuccess);
     EXPECT_EQ(t.write(t.theirs.address, window->rkey), WcStatus::kSuccess);
     const Wc wc = t.invalidate(window->rkey);
@@ -316,12 +316,7 @@ TEST_P(SendWithInvalidate, EndsAWindowBeforeTheRecvCompletes) {
   t.rig.run([&] {
     t.connect();
     auto window = t.rig.b.verbs().alloc_mw(t.rig.b.core, t.rig.b.pd, MwType::kType2);
-    const auto bind = [&] {
-      return t
-          .bind(*window, t.theirs.address, kPage, protocol::kAccessRemoteWrite,
-                t.theirs.region.lkey)
-          .status;
-    };
+    const auto bind = [&] { return t.bind_page(*window); };
     ASSERT_EQ(bind(), WcStatus::kSuccess);
     EXPECT_EQ(t.write(t.theirs.address, window->rkey), WcStatus::kSuccess);
     const std::uint32_t stale = window->rkey;

@@ -94,6 +94,28 @@ TEST_P(SrqTest, MessagesTakeRecvsInTheOrderInWhichTheyBegin) {
   });
 }
 
+// A WRITE with immediate takes its RECV when its key is known to be good: a refused one leaves it
+// in the queue, for the other queue pair. (Over iWARP the immediate data are a message of their
+// own, which a refused WRITE does not bring.)
+TEST_P(SrqTest, ARefusedWriteTakesNoRecv) {
+  SrqRig t(GetParam());
+  t.rig.run([&] {
+    t.connect();
+    const std::uint64_t only = t.rig.b.wr_ids + 1;
+    ASSERT_EQ(t.post_recv(0), Status::kOk);
+    ASSERT_EQ(t.rig.a.post(*t.from[0], WrOpcode::kRdmaWriteWithImm, t.source.address,
+                           t.source.region.lkey, 64, t.sink.address, t.sink.region.rkey ^ 1U, 7),
+              Status::kOk);
+    EXPECT_NE(t.rig.a.await_send().status, WcStatus::kSuccess);
+    t.rig.settle();
+    t.send(1, 3);
+    const Wc wc = t.rig.b.await_recv();
+    EXPECT_EQ(wc.status, WcStatus::kSuccess);
+    EXPECT_EQ(wc.wr_id, only);
+    EXPECT_EQ(wc.qp_num, t.to[1]->qpn);
+  });
+}
+
 TEST_P(SrqTest, GrowsWhileRecvsWait) {
   SrqRig t(GetParam());
   t.rig.run([&] {

@@ -395,11 +395,9 @@ bool ProgramWriter::can_end(const Lane& lane, Ending ending) const {
     case Ending::kRemoteTop:
     case Ending::kRemoteRight:
     case Ending::kRemotePd:
-      // A WRITE with immediate has taken its RECV when its key is checked; a shared queue does not
-      // get it back.
-      return !lane.connected_only && !lane.shared_recvs && any(kOneSided, true);
+      return !lane.connected_only && any(kOneSided, true);
     case Ending::kQpRight:
-      return !lane.connected_only && !lane.shared_recvs && any(kOneSided, false);
+      return !lane.connected_only && any(kOneSided, false);
     case Ending::kMisaligned:
       return !lane.connected_only && any(kAtomics, true);
     case Ending::kRnr:
