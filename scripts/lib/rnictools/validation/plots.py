@@ -87,13 +87,20 @@ def _curves(members: Sequence[score.Scored]) -> list[_Curve]:
             continue
         others = [name for name in names if name != axis and counts[name] > 1
                   and not _together(features, axis, name)]
-        split: dict[str, list[tuple[float, score.Scored]]] = {}
+        several_mtus = len({s.point.mtu for s in some}) > 1
+        split: dict[tuple[str, ...], list[tuple[float, score.Scored]]] = {}
         for s, f in zip(some, features):
             if axis in f:
-                label = ", ".join(name.replace("#", f"{f.get(name, 0):g}", 1) for name in others[:2])
-                split.setdefault(f"{key[1]} {label}".strip(), []).append((f[axis], s))
-        curves += [_Curve((key[0], axis), name, sorted(points, key=lambda p: p[0]))
-                   for name, points in split.items()]
+                # All that is told apart; a legend has room for the first two.
+                labels = tuple(f"{name} {f[name]:g}" if "#" not in name
+                               else name.replace("#", f"{f[name]:g}", 1)
+                               for name in others if name in f)
+                if several_mtus:
+                    labels = (f"MTU {s.point.mtu or 'unknown'}", *labels)
+                split.setdefault(labels, []).append((f[axis], s))
+        curves += [_Curve((key[0], axis), f"{key[1]} {', '.join(labels[:2])}".strip(),
+                          sorted(points, key=lambda p: p[0]))
+                   for labels, points in split.items()]
     return curves
 
 
@@ -135,8 +142,10 @@ def _draw_panel(axis: Any, panel: tuple[str, str], curves: Sequence[_Curve]) -> 
     for index, curve in enumerate(curves):
         colour = PALETTE[index % len(PALETTE)]
         x = [place for place, _ in curve.points]
+        # Points that differ in something their text does not tell make no line.
+        line = {"linestyle": "-"} if len(set(x)) == len(x) else {"linestyle": "none", "marker": "."}
         axis.plot(x, [s.simulated for _, s in curve.points], color=colour,
-                  label=curve.name[:44] if index < 9 else None)
+                  label=curve.name[:44] if index < 9 else None, **line)
         axis.plot(x, [s.point.value for _, s in curve.points], linestyle="none",
                   marker=MARKERS[index % len(MARKERS)], markerfacecolor="none",
                   markeredgecolor=colour)
@@ -147,7 +156,7 @@ def _draw_panel(axis: Any, panel: tuple[str, str], curves: Sequence[_Curve]) -> 
     else:
         axis.set_ylim(bottom=0)
     axis.set_title(f"{panel[0]} over {panel[1]}", loc="left")
-    axis.legend(title="lines simulated, marks measured", title_fontsize=7)
+    axis.legend(title="lines and dots simulated, marks measured", title_fontsize=7)
 
 
 def _draw_scatter(axis: Any, members: Sequence[score.Scored]) -> None:
