@@ -16,8 +16,15 @@
 namespace rnic::nic {
 
 inline constexpr std::uint32_t kTransmitLanes = 16;
-/// Lane whose places in the transmit path a queue pair's packets take.
-inline std::uint32_t transmit_lane(const QpContext& qp) { return qp.av.lane % kTransmitLanes; }
+/// Lane whose places in the transmit path the packet of entry `number` takes: a datagram has the
+/// lane of its own address handle, everything else that of its queue pair.
+inline std::uint32_t transmit_lane(const QpContext& qp, std::uint64_t number) {
+  if (qp.type != protocol::QpType::kUd) return qp.av.lane % kTransmitLanes;
+  const transport::SendEntry* entry = qp.entry(number);
+  return (entry != nullptr ? entry->wqe.datagram.av.lane : qp.av.lane) % kTransmitLanes;
+}
+/// That of what `qp` sends next.
+inline std::uint32_t transmit_lane(const QpContext& qp) { return transmit_lane(qp, qp.tx_number); }
 
 /// SqScheduler: chooses which queue pair sends its next packet.
 class SchedulerIf : public virtual sc_core::sc_interface {

@@ -17,6 +17,7 @@ struct TxJob {
   transport::TxPlan plan;
   Translation translation;
   TxJob* next = nullptr;     ///< next packet of the same QP
+  std::uint32_t lane = 0;    ///< whose place in the transmit path it has
   std::uint32_t piece = 0;   ///< scatter/gather piece being translated
   std::uint32_t filled = 0;  ///< payload bytes for which reads were issued
   std::uint32_t reads_pending = 0;
@@ -41,12 +42,12 @@ struct RxJob : public Waiter {
   std::uint32_t header_bytes = 0;  ///< datagram: network header in front of the payload
   std::uint32_t placed = 0;        ///< payload bytes for which writes were issued
   std::uint32_t writes_pending = 0;
-  bool finished = false;    ///< all writes issued
-  bool wants_wqe = false;   ///< waits for the evicted WQE of the READ it answers
-  bool recv_taken = false;  ///< holds the QP's front RECV
+  bool finished = false;        ///< all writes issued
+  bool wants_wqe = false;       ///< waits for the evicted WQE of the READ it answers
+  bool recv_taken = false;      ///< holds the QP's front RECV
   bool in_port_buffer = false;  ///< occupies the port's receive buffer
-  Time left_device{0};      ///< last payload byte on the way to memory
-  Time begun{0};        ///< its execution
+  Time left_device{0};          ///< last payload byte on the way to memory
+  Time begun{0};                ///< its execution
   Time arrived{0};
   transport::PieceList pieces;
   std::array<std::uint8_t, 8> atomic_bytes{};  ///< answer of an atomic, as memory holds it

@@ -172,10 +172,11 @@ void PayloadGather::release_in_order(QpContext& qp, Time t) {
       packetizer->packetize(job, std::max(t, job->ready_at));
       continue;
     }
+    const std::uint32_t lane = job->lane;
     frames_.give(job->frame);
     jobs_.give(job);
     completion->retire(qp, t);
-    scheduler->slot_freed(t, transmit_lane(qp));
+    scheduler->slot_freed(t, lane);
   }
 }
 

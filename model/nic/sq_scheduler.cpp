@@ -8,9 +8,14 @@ void SqScheduler::ContextWait::resume(Time now) {
   SqScheduler* owner = scheduler;
   QpContext& context = *qp;
   const bool is_response = response;
+  const std::uint32_t kept = lane;
   owner->waits_.give(this);
-  owner->give_slot(transmit_lane(context));  // the one kept for this packet
-  owner->serve(context, is_response, now, true);
+  owner->give_slot(kept);
+  if (owner->slots_free_[transmit_lane(context)] > 0) {
+    owner->serve(context, is_response, now, true);
+  } else {
+    owner->enqueue(context, is_response);  // a datagram that came meanwhile goes by another lane
+  }
   owner->run(now);
 }
 
@@ -186,7 +191,8 @@ void SqScheduler::serve(QpContext& qp, bool response, Time t, bool again) {
   wait->qp = &qp;
   wait->response = response;
   if (!contexts->acquire(qp, role_of(qp, response), t, wait, again)) {
-    take_slot(qp);  // others must not fill the transmit path meanwhile
+    wait->lane = transmit_lane(qp);
+    take_slot(wait->lane);  // others must not fill the transmit path meanwhile
     return;
   }
   waits_.give(wait);
@@ -279,7 +285,8 @@ void SqScheduler::mark_pick(QpContext& qp, const transport::TxPlan& plan) const 
 }
 
 void SqScheduler::start(QpContext& qp, TxJob* job, Time t) {
-  take_slot(qp);
+  job->lane = transmit_lane(qp, job->plan.entry_number);
+  take_slot(job->lane);
   job->qp = &qp;
   job->next = nullptr;
   job->piece = 0;

@@ -47,6 +47,7 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
     SqScheduler* scheduler = nullptr;
     QpContext* qp = nullptr;
     bool response = false;
+    std::uint32_t lane = 0;  ///< where a place is kept for its packet
     void resume(Time now) override;
   };
 
@@ -64,8 +65,7 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
   }
   void park_all_blocked(Ring<QpContext*>& list, bool response, Time now);
   void give_slot(std::uint32_t lane);
-  void take_slot(const QpContext& qp) {
-    const std::uint32_t lane = transmit_lane(qp);
+  void take_slot(std::uint32_t lane) {
     if (--slots_free_[lane] == 0) full_lanes_ |= 1U << lane;
   }
   void run(Time now);

@@ -40,6 +40,13 @@ bool shows_progress(config::ProgressMode mode) {
   return mode == config::ProgressMode::kOn;
 }
 
+/// Nothing happens any more: some program may not have looked yet whether its message has failed.
+bool look_for_failures(System& system) {
+  bool any = false;
+  for (const auto& flow : system.flows) any |= flow->look_for_failure();
+  return any;
+}
+
 /// Runs until the programs are done; between slices, shows how far they are.
 void run_to_completion(System& system) {
   const config::Config& config = system.config();
@@ -53,7 +60,7 @@ void run_to_completion(System& system) {
     if (left <= kTimeZero) {
       throw SimulationError("sim.max_time is over and the workload is not: " + explain(system));
     }
-    if (!sc_core::sc_pending_activity()) {
+    if (!sc_core::sc_pending_activity() && !look_for_failures(system)) {
       throw SimulationError("nothing can happen any more and the workload is not done: " +
                             explain(system));
     }

@@ -141,6 +141,7 @@ System::System(const config::Config& config)
     build_fabric();
     build_flows();
   }
+  measurement.frames_under_way = [this] { return frames.in_use() > 0; };
   measurement.on_warm = [this] { reset_statistics(); };
   measurement.on_done = [] { sc_core::sc_stop(); };
 }

@@ -29,6 +29,9 @@ class Flow : public sc_core::sc_module {
   FlowProgress progress() const;
   /// Takes `messages` off what each queue pair is still to post, in the order of progress().
   void shorten(const std::vector<std::uint64_t>& messages);
+  /// Nothing happens any more: lets a latency program that waits for its peer's WRITE look whether
+  /// its own has failed. False when there is nothing new to look at.
+  bool look_for_failure();
   /// Compares what arrived with what was sent; bytes that differ.
   std::uint64_t verify();
 
@@ -83,11 +86,17 @@ class Flow : public sc_core::sc_module {
     stats::MessageTrace* in_flight = nullptr;  ///< trace of this player's message
     std::uint64_t sent = 0;
     std::uint64_t spots_seen = 0;  ///< writes to the watched byte before it was armed
+    bool waiting = false;          ///< for the peer's WRITE
+    bool poked = false;            ///< by look_for_failure()
     Time turn_started{0};          ///< when it saw the peer's last message
   };
   void play(Player& me, Player& other, bool serve_first);
   void hit(Player& me);
-  void await(Player& me, Player& other);
+  /// False when a message or the RECV for one has failed, so that nothing more is to come.
+  bool await(Player& me, Player& other);
+  bool await_write(Player& me);
+  bool reap_own(Player& me);
+  void finish();
   void arm(Player& me);
   void completion_latency();
   void record_latency(Time latency, std::uint64_t index, Time now);
@@ -102,6 +111,7 @@ class Flow : public sc_core::sc_module {
   /// Posts one batch of at most `window` messages; false when there is nothing or no room for it.
   bool post(Sender& sender, std::uint32_t qp, std::uint64_t window);
   bool unacknowledged() const;
+  bool placement_known(const Sender& sender) const;
   void drain(const Sender& sender);
   void start_meter(Sender& sender);
   void read_meter(Sender& sender);
@@ -132,6 +142,7 @@ class Flow : public sc_core::sc_module {
   Player server_player_;
   sc_core::sc_event met_;
   std::uint32_t meeting_ = 0;
+  bool finished_ = false;  ///< a latency program has ended
 };
 
 }  // namespace rnic::testbench

@@ -55,7 +55,18 @@ void Flow::hit(Player& me) {
   }
 }
 
-void Flow::await(Player& me, Player& other) {
+/// Polls the completions of this player's own messages; false when one has failed.
+bool Flow::reap_own(Player& me) {
+  bool good = true;
+  Wc wc;
+  while (me.self->host.verbs.poll_cq(me.self->core, *me.self->send_cq, 1, &wc) > 0) {
+    measurement_.count_completion(wc.status);
+    good = good && wc.status == protocol::WcStatus::kSuccess;
+  }
+  return good;
+}
+
+bool Flow::await(Player& me, Player& other) {
   host::verbs::Context& verbs = me.self->host.verbs;
   host::Core& core = me.self->core;
   Wc wc;
@@ -63,9 +74,13 @@ void Flow::await(Player& me, Player& other) {
     do {
       me.self->waiting.wait(*me.self->recv_cq);
     } while (verbs.poll_cq(core, *me.self->recv_cq, 1, &wc) == 0);
+    if (wc.status != protocol::WcStatus::kSuccess) {
+      reap_own(me);
+      return false;
+    }
     measurement_.count_completion(wc.status);
   } else {
-    me.self->waiting.wait(me.spot, me.spots_seen);
+    if (!await_write(me)) return false;
   }
   core.sync();
   me.turn_started = sim_now();
@@ -74,12 +89,35 @@ void Flow::await(Player& me, Player& other) {
   if (me.sent >= config_.sim.warmup) measurement_.breakdown.add(*other.in_flight);
   traces_.give(other.in_flight);
   // The completion of this player's own previous message is long there; perftest polls it now.
-  while (verbs.poll_cq(core, *me.self->send_cq, 1, &wc) > 0) {
-    measurement_.count_completion(wc.status);
-  }
+  if (!reap_own(me)) return false;
   if (two_sided()) {
     post_receives(*me.self, static_cast<std::uint32_t>(me.sent % config_.workload.qps), 1);
   }
+  return true;
+}
+
+/// Waits until the peer's WRITE has landed; false when this player's own has failed.
+bool Flow::await_write(Player& me) {
+  while (true) {
+    me.waiting = true;
+    me.self->waiting.wait(me.spot, me.spots_seen);
+    me.waiting = false;
+    if (!me.poked) return true;
+    me.poked = false;
+    ++me.spots_seen;  // that was no write
+    if (!reap_own(me)) return false;
+  }
+}
+
+bool Flow::look_for_failure() {
+  bool any = false;
+  for (Player* player : {&client_player_, &server_player_}) {
+    if (!player->waiting) continue;
+    if (!player->self->host.verbs.has_completion(*player->self->send_cq)) continue;
+    player->poked = any = true;
+    player->spot.memory_written(0, 0);
+  }
+  return any;
 }
 
 void Flow::play(Player& me, Player& other, bool serve_first) {
@@ -88,7 +126,7 @@ void Flow::play(Player& me, Player& other, bool serve_first) {
   for (me.sent = 0; me.sent < total; ++me.sent) {
     arm(me);
     if (serve_first) {
-      await(me, other);
+      if (!await(me, other)) return finish();
       hit(me);
       continue;
     }
@@ -102,9 +140,18 @@ void Flow::play(Player& me, Player& other, bool serve_first) {
       measurement_.flow_warm();
     }
     hit(me);
-    await(me, other);
+    if (!await(me, other)) break;
     record_latency((me.turn_started - round_start) / 2, me.sent, me.turn_started);
   }
+  if (!serve_first) finish();
+}
+
+/// The program is over, for both players when one cannot go on.
+void Flow::finish() {
+  if (finished_) return;
+  finished_ = true;
+  senders_[0].stopped = client_player_.sent < total_messages();
+  measurement_.flow_done();
 }
 
 void Flow::record_latency(Time latency, std::uint64_t index, Time now) {
@@ -137,11 +184,13 @@ void Flow::completion_latency() {
     } while (client_.host.verbs.poll_cq(core, *client_.send_cq, 1, &wc) == 0);
     core.sync();
     measurement_.count_completion(wc.status);
+    if (wc.status != protocol::WcStatus::kSuccess) break;
     me.in_flight->mark(Stage::kPoll, sim_now());
     if (me.sent >= config_.sim.warmup) measurement_.breakdown.add(*me.in_flight);
     record_latency(me.in_flight->total(), me.sent, sim_now());
     traces_.give(me.in_flight);
   }
+  finish();
 }
 
 }  // namespace rnic::testbench

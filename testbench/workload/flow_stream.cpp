@@ -37,14 +37,15 @@ void Flow::stream(Sender& sender) {
 
 bool Flow::unacknowledged() const { return config_.transport.type != config::TransportType::kRc; }
 
-/// Nothing tells whether unacknowledged messages have arrived: waits until no more do.
+/// Nothing tells whether unacknowledged messages have arrived: waits until no more do, and no frame
+/// waits in a queue any more, where it may stay for longer than between two arrivals.
 void Flow::drain(const Sender& sender) {
   const Time quiet = microseconds(20) + 4 * config_.link.delay;
   std::uint64_t seen = 0;
   do {
     seen = sender.meter.delivered();
     wait(to_sc_time(quiet));
-  } while (sender.meter.delivered() != seen);
+  } while (sender.meter.delivered() != seen || measurement_.frames_under_way());
 }
 
 void Flow::start_meter(Sender& sender) {

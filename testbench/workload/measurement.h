@@ -82,9 +82,10 @@ struct Measurement {
   std::uint64_t corrupt_bytes = 0;   ///< payload that arrived different from what was sent
   std::uint64_t messages_total = 0;  ///< expected over all flows, warm-up included
   std::uint64_t messages_done = 0;
-  std::exception_ptr failure;     ///< what ended a program early
-  std::function<void()> on_warm;  ///< all flows are past their warm-up
-  std::function<void()> on_done;  ///< all flows have finished
+  std::exception_ptr failure;              ///< what ended a program early
+  std::function<void()> on_warm;           ///< all flows are past their warm-up
+  std::function<void()> on_done;           ///< all flows have finished
+  std::function<bool()> frames_under_way;  ///< somewhere in the network or in a NIC
   CompletionObserver* observer = nullptr;
 
   void count_completion(protocol::WcStatus status) {

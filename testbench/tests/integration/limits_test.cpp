@@ -46,10 +46,40 @@ TEST(LimitsTest, AWireThatLosesEverything) {
   }
 }
 
-TEST(LimitsTest, ALatencyProgramOnADeadWireIsExplained) {
-  expect_failure(
-      {{"link.loss_rate", "1"}, {"sim.max_time", "100ms"}, {"transport.ack_timeout", "1"}}, 3,
-      {"host0"});
+// Whether the program waits for its own completion, a RECV or a byte that the peer writes.
+TEST(LimitsTest, ALatencyProgramOnADeadWireSeesTheError) {
+  for (const char* op : {"write", "send", "read", "atomic_fadd"}) {
+    const ProgramRun run =
+        run_well({{"link.loss_rate", "1"}, {"transport.ack_timeout", "1"}, {"workload.op", op}});
+    if (run.status != 0) continue;
+    EXPECT_EQ(run.result["completions"].value("success", 0), 0) << op;
+    EXPECT_EQ(run.result["completions"].value("retry_exceeded_error", 0), 1) << op;
+    EXPECT_EQ(run.counter("local_ack_timeout_err"), 8U) << op;
+  }
+}
+
+TEST(LimitsTest, ALatencyProgramWhosePeerFallsSilent) {
+  for (const char* protocol : {"rocev2", "iwarp"}) {
+    for (const char* op : {"write", "send", "atomic_cas"}) {
+      for (const char* host : {"0", "1"}) {
+        const ProgramRun run = run_well({{"transport.protocol", protocol},
+                                         {"workload.op", op},
+                                         {"fabric.silent_host", host},
+                                         {"fabric.silent_from", "300us"},
+                                         {"transport.ack_timeout", "4"},
+                                         {"tcp.min_rto", "100us"}});
+        if (run.status != 0) continue;
+        EXPECT_GE(run.result["completions"].value("retry_exceeded_error", 0), 1) << op << host;
+        EXPECT_GT(run.result["completions"].value("success", 0), 0) << op << host;
+      }
+    }
+  }
+}
+
+TEST(LimitsTest, APeerThatNeverAnswersIsExplained) {
+  // A datagram is lost and nobody is told: the ping-pong waits for ever.
+  expect_failure({{"link.drop_list", "9"}, {"transport.type", "ud"}, {"workload.op", "send"}}, 3,
+                 {"host0"});
 }
 
 TEST(LimitsTest, AppliedLimitsOfMemoryAndDevice) {
