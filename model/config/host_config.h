@@ -88,8 +88,9 @@ struct DmaDeviceConfig {
 };
 
 struct CpuConfig {
-  Time post_cost;  ///< build one WQE in the ring
-  Time sge_cost;   ///< each further scatter/gather entry
+  Time post_cost;    ///< build one WQE in the ring
+  Time list_saving;  ///< less of it for each WQE of a list but the first
+  Time sge_cost;     ///< each further scatter/gather entry
   Time inline_cost_per_64b;
   Time doorbell_cost;  ///< doorbell record, barrier and 8 B MMIO store, as seen by the core
   Time blueflame_cost_per_64b;
@@ -100,7 +101,8 @@ struct CpuConfig {
   Time lock_transfer;        ///< a shared register's lock moves on, for each core at it
   Time doorbell_stall;       ///< and how long the core waits once the store has left
   std::uint32_t doorbell_registers;  ///< shared by all QPs of a host; 0: each has its own
-  Time lock_wait;                    ///< for a lock that another thread wants too, by each
+  Time lock_wait;                    ///< a shared QP's lock comes from another thread's core
+  Time lock_crowd;                   ///< and is longer in coming, for each thread beyond two
   Time poll_cost;                    ///< one poll of a CQ or of a memory location
   Time cqe_cost;                     ///< digest one CQE
   Time syscall_cost;                 ///< enter and leave the kernel

@@ -46,6 +46,8 @@ struct StageConfig {
 struct NicConfig {
   double clock_hz;
   CacheConfig qpc_cache;
+  CacheConfig qpc_dual_cache;  ///< of QPs that use both halves, besides; no entries: none
+  bool answers_need_context;   ///< ACKs, READ data and results of atomics look contexts up
   CacheConfig mpt_cache;
   CacheConfig mtt_cache;     ///< an entry is one line of `mtt_line` MTTs
   std::uint32_t mtt_line;    ///< page translations in a line: 1 to 8
@@ -89,10 +91,13 @@ struct NicConfig {
   Time loopback_latency;                ///< a frame of the port to itself, inside the NIC
   BitRate loopback_rate;                ///< of payload and headers
   std::uint32_t atomic_buckets;         ///< locks that atomic operations hash to
+  bool atomics_in_turn;                 ///< those of one QP do not overlap
+  Time atomic_response_time;            ///< from the lock's release to the response
   std::uint32_t tx_slots;               ///< packets between scheduler and wire
   std::uint64_t fetch_granule;   ///< bytes of a message fetched before any is sent; 0: a packet
   BitRate qp_rate;               ///< payload that one send queue's engine moves at most
   BitRate read_engine_rate;      ///< READ data that one QP's responder sends at most
+  Time read_engine_time;         ///< that a READ keeps it besides its data
   std::uint64_t rx_buffer;       ///< bytes, for each VL or priority
   std::uint32_t context_misses;  ///< concurrent context (QPC/MPT/MTT) fetches
   std::uint32_t max_mr;          ///< device capability: keys in use at a time

@@ -93,6 +93,18 @@ void add_context(ParameterTable& table) {
        "between some 250 (ConnectX-3) and 5,600 (ConnectX-5) contexts in published measurements",
        false});
   add_split<&NicConfig::qpc_cache>(table, "nic.qpc_cache");
+  add_cache<&NicConfig::qpc_dual_cache>(
+      table, "nic.qpc_dual_cache",
+      {"unlimited", "8",
+       "what a QP that both sends and receives needs besides its context, with "
+       "nic.qpc_layout=by_role",
+       "off; ConnectX-7 loses rate beyond some 1,350 such QPs, but none with 32,768 that only send",
+       true});
+  table.flag("nic.answers_need_context", RNIC_FIELD(nic.answers_need_context), "true")
+      .assumed("ConnectX-3: a READ over cold QPs costs two context fetches in a row, not three")
+      .means(
+          "whether ACKs, READ data and results of atomics need the context of their QP on chip; "
+          "else what they need stays there until they come");
   table.flag("nic.qpc_cache.write_back", RNIC_FIELD(nic.qpc_write_back), "true")
       .assumed("a used context has moved PSNs and counters, which memory must learn")
       .means("whether a used context that must give way is written to host memory");

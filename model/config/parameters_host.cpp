@@ -283,6 +283,10 @@ void add_cpu(ParameterTable& table) {
       .range(0, kMillisecond)
       .fitted("with doorbell and poll: 5 to 9 M messages/s of one QP posting one at a time")
       .means("ibv_post_send: build one WQE in the ring");
+  table.time("cpu.list_saving", RNIC_FIELD(cpu.list_saving), "0ns")
+      .range(0, kMillisecond)
+      .assumed("0: each WQE of a list costs as much as one that is posted alone")
+      .means("of cpu.post_cost, what a WQE of a list saves that is not its first");
   table.time("cpu.sge_cost", RNIC_FIELD(cpu.sge_cost), "4ns")
       .range(0, kMillisecond)
       .assumed("16 B more in the WQE: a few instructions")
@@ -333,11 +337,17 @@ void add_cpu(ParameterTable& table) {
       .means(
           "the lock of a shared doorbell register changes hands: for each core that holds it or "
           "waits for it");
-  table.time("cpu.lock_wait", RNIC_FIELD(cpu.lock_wait), "250ns")
+  table.time("cpu.lock_wait", RNIC_FIELD(cpu.lock_wait), "60ns")
       .range(0, kMillisecond)
-      .fitted(
-          "one QP of three threads posts 2.0 M/s, of one 10.9 M/s (Kalia et al., FaSST, OSDI 2016)")
-      .means("longer post under the lock of a shared QP, for each other thread that shares it");
+      .assumed(
+          "as cpu.lock_transfer; three threads on a QP post 6 M/s together, each 2.0 (Kalia et "
+          "al., FaSST, OSDI 2016)")
+      .means(
+          "longer post under the lock of a QP that threads share, which comes from another core");
+  table.time("cpu.lock_crowd", RNIC_FIELD(cpu.lock_crowd), "8ns")
+      .range(0, kMillisecond)
+      .assumed("each further core that spins takes the line once more, while others wait anyway")
+      .means("longer post under that lock, for each thread beyond two that shares the QP");
   table.time("cpu.poll_cost", RNIC_FIELD(cpu.poll_cost), "25ns")
       .range(0.001, kMillisecond)
       .assumed("one pass of ibv_poll_cq or of a polling loop that finds nothing")

@@ -177,6 +177,15 @@ void add_atomics(ParameterTable& table) {
       .range(1, 10000)
       .assumed("an internal path that outruns PCIe")
       .means("frames of a port to itself: headers and payload, without preamble and gap");
+  table.flag("nic.atomics_in_turn", RNIC_FIELD(nic.atomics_in_turn), "false")
+      .assumed("overlap costs nothing; mlx5: some 2.1 M/s a QP, whatever the addresses")
+      .means("whether an atomic of a QP waits for the one before it; else those of a QP overlap");
+  table.time("nic.atomic_response_time", RNIC_FIELD(nic.atomic_response_time), "0ns")
+      .range(0, 1e6)
+      .assumed(
+          "the old value is at hand when the new one leaves; ConnectX-3 takes 0.35 us longer "
+          "for an atomic than for a READ, but locks no longer")
+      .means("from the write of an atomic's result, which frees its lock, to the response");
   table.count("nic.atomic_buckets", RNIC_FIELD(nic.atomic_buckets), "512")
       .range(1, 1 << 20)
       .in("locks")
@@ -228,6 +237,11 @@ void add_nic_parameters(ParameterTable& table) {
       .or_word("unlimited", 0)
       .assumed("one QP's READs reach 329 of 400 Gb/s on ConnectX-7 whatever the window")
       .means("READ data that the responder of one QP may send");
+  table.time("nic.read_engine_time", RNIC_FIELD(nic.read_engine_time), "0ns")
+      .range(0, 1e6)
+      .assumed(
+          "0: the engine goes from one READ to the next without a gap; ConnectX-3 takes 0.1 us")
+      .means("besides its data, time that a READ keeps the engine of nic.read_engine_rate");
   table.bytes("nic.rx_buffer", RNIC_FIELD(nic.rx_buffer), "256KiB")
       .range(1024, 1073741824)
       .assumed("20 us of line rate at 100 Gb/s: rides out PCIe back-pressure, allows PFC headroom")

@@ -159,7 +159,11 @@ void add_queues(ParameterTable& table) {
       .range(1, 16384)
       .in("messages")
       .assumed("perftest's --post_list")
-      .means("messages posted with one doorbell");
+      .means("messages posted at a time, once there is room for all of them");
+  table.flag("workload.batch_as_list", RNIC_FIELD(workload.batch_as_list), "true")
+      .assumed(
+          "lists are what batches are for; false: programs that wait for a window's last answer")
+      .means("whether a batch is one list with one doorbell, or each message is posted by itself");
   table.count("workload.recv_depth", RNIC_FIELD(workload.recv_depth), "auto")
       .range(1, 16384)
       .in("RECVs")

@@ -220,6 +220,7 @@ void check_devices(const Config& config) {
 
 void check_nic(const Config& config) {
   check_cache("nic.qpc_cache", config.nic.qpc_cache);
+  check_cache("nic.qpc_dual_cache", config.nic.qpc_dual_cache);
   check_cache("nic.mpt_cache", config.nic.mpt_cache);
   check_cache("nic.mtt_cache", config.nic.mtt_cache);
   check_cache("nic.cqc_cache", config.nic.cqc_cache);

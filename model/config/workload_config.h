@@ -64,6 +64,7 @@ struct WorkloadConfig {
   std::uint32_t inline_max;
   std::uint32_t signal_every;
   std::uint32_t post_batch;
+  bool batch_as_list;        ///< with one doorbell; else each message of a batch has its own
   std::uint32_t recv_depth;  ///< RECVs posted ahead on each QP
   std::uint32_t recv_batch;  ///< RECVs posted again together
   Time recv_cost;            ///< of the CPU, before it posts the RECV of a message again

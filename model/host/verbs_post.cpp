@@ -188,7 +188,8 @@ Status Context::post_send(Core& core, QueuePair& qp, const SendWr* wrs, std::uin
     }
     qp.sends.push_back({wr.wr_id, qp.sq_head, scratch_.blocks});
     qp.sq_head = static_cast<std::uint16_t>(qp.sq_head + blocks);
-    core.spend(cpu_.post_cost);
+    core.spend(posted == 0 ? cpu_.post_cost
+                           : std::max(kTimeZero, cpu_.post_cost - cpu_.list_saving));
     if (wr.num_sge > 1) core.spend(cpu_.sge_cost * static_cast<std::int64_t>(wr.num_sge - 1));
     if (scratch_.inline_data) {
       core.spend(cpu_.inline_cost_per_64b *

@@ -23,8 +23,10 @@ AtomicUnit::AtomicUnit(const sc_core::sc_module_name& name, const config::NicCon
     : sc_module(name),
       stage_(this->name(), config.atomic, Clock(config.clock_hz)),
       pcie_atomics_(config.pcie_atomics),
+      response_time_(config.atomic_response_time),
       buckets_(config.atomic_buckets),
-      unlocking_("unlocking", this, &AtomicUnit::unlock) {
+      unlocking_("unlocking", this, &AtomicUnit::unlock),
+      responding_("responding", this, &AtomicUnit::respond) {
   atomics.bind(*this);
 }
 
@@ -99,7 +101,15 @@ void AtomicUnit::leave_bucket(Operation& operation, Time now) {
 void AtomicUnit::unlock(Operation*& operation) {
   const Time now = sim_now();
   leave_bucket(*operation, now);
-  client->atomic_done(*operation->qp, operation->plan, operation->trace, now);
+  if (response_time_ > kTimeZero) {
+    responding_.post(now + response_time_, operation);
+  } else {
+    respond(operation);
+  }
+}
+
+void AtomicUnit::respond(Operation*& operation) {
+  client->atomic_done(*operation->qp, operation->plan, operation->trace, sim_now());
   operations_.give(operation);
 }
 

@@ -58,13 +58,16 @@ class AtomicUnit : public sc_core::sc_module, public AtomicIf, public pcie::DmaC
   void start(Operation* operation, Time t);
   void unlock(Operation*& operation);
   void leave_bucket(Operation& operation, Time now);
+  void respond(Operation*& operation);
 
   PipelineStage stage_;
   bool pcie_atomics_;
+  Time response_time_;  ///< nic.atomic_response_time
   std::vector<Bucket> buckets_;
   std::uint64_t under_way_ = 0;
   Pool<Operation> operations_;
   EventQueue<AtomicUnit, Operation*> unlocking_;
+  EventQueue<AtomicUnit, Operation*> responding_;
 };
 
 }  // namespace rnic::nic

@@ -32,7 +32,8 @@ Nic::Nic(const sc_core::sc_module_name& name, const config::Config& config,
          const transport::PortIdentity& identity, const ContextTables& tables,
          const link::LinkPortConfig& link_config, protocol::FramePool& frames)
     : sc_module(name),
-      has_qp_engines_(config.nic.qp_rate.valid() || config.nic.read_engine_rate.valid()),
+      has_qp_engines_(config.nic.qp_rate.valid() || config.nic.read_engine_rate.valid() ||
+                      config.nic.read_engine_time > kTimeZero),
       misses_(config.nic.context_misses),
       identity_(identity),
       encapsulation_(transport::make_encapsulation(
@@ -196,6 +197,7 @@ void Nic::reset_statistics(Time now) {
   qp_contexts.stats().reset(now);
   qp_contexts.cache().reset_statistics();
   if (auto* half = qp_contexts.responder_cache()) half->reset_statistics();
+  if (auto* dual = qp_contexts.dual_cache()) dual->reset_statistics();
   cq_contexts.stats().reset(now);
   cq_contexts.cache().reset_statistics();
   for (WqeCache* cache : {wqe_cache.get(), rq_wqe_cache.get()}) {

@@ -36,6 +36,11 @@ QpContextCache::QpContextCache(const sc_core::sc_module_name& name, const config
         std::string(this->name()) + ".responder", half_of(config.qpc_cache), seed,
         tlm_ext::Purpose::kQpc, budget, stats::StallCause::kContext, stage_.stats());
   }
+  if (by_role_ && config.qpc_dual_cache.entries > 0) {
+    dual_cache_ = std::make_unique<ContextCache<QpcLine>>(
+        std::string(this->name()) + ".dual", config.qpc_dual_cache, seed, tlm_ext::Purpose::kQpc,
+        budget, stats::StallCause::kContext, stage_.stats());
+  }
 }
 
 bool QpContextCache::acquire(QpContext& qp, ContextRole role, Time& t, Waiter* waiter, bool again) {
@@ -65,14 +70,17 @@ bool QpContextCache::acquire_parts(QpContext& qp, ContextRole role, Time t, Wait
   const std::uint32_t further =
       (is_read(role) ? read_entries_ : 0) + (qp.roles_used == 3U ? dual_entries_ : 0);
   // A part that was here stays good while the next is fetched, or small caches made no progress.
-  for (std::uint32_t step = again ? waiter->progress : 0; step <= further; ++step) {
+  for (std::uint32_t step = again ? waiter->progress : 0U; step <= further; ++step) {
     std::uint64_t part = by_role_ && !requester ? kResponderPart : 0;
     if (step > 0) part = kFirstFurtherPart + 2 * std::uint64_t{step - 1} + (requester ? 0 : 1);
     const bool resumed = again && step == waiter->progress;
     waiter->progress = static_cast<std::uint8_t>(step);
     if (!acquire_part(cache_of(role), base | part, qp, t, waiter, resumed)) return false;
   }
-  return true;
+  if (dual_cache_ == nullptr || qp.roles_used != 3U) return true;
+  const bool resumed = again && waiter->progress == further + 1;
+  waiter->progress = static_cast<std::uint8_t>(further + 1);
+  return acquire_part(*dual_cache_, qp.qpn, qp, t, waiter, resumed);
 }
 
 void QpContextCache::expect(QpContext& qp, Time t) {

@@ -24,8 +24,8 @@ struct QpcLine {
 ///
 /// A QP may take one entry whatever is done with it, or one for each half (nic.qpc_layout), and
 /// further ones for the state of outstanding READs and atomics (nic.qpc_read_entries) or once both
-/// halves are in use (nic.qpc_dual_entries). Requester and responder share the cache or have half
-/// of it each (nic.qpc_cache.split).
+/// halves are in use (nic.qpc_dual_entries), or then one in a further cache (nic.qpc_dual_cache).
+/// Requester and responder share the cache or have half of it each (nic.qpc_cache.split).
 class QpContextCache : public sc_core::sc_module, public ContextIf {
  public:
   sc_core::sc_export<ContextIf> contexts{"contexts"};
@@ -40,6 +40,8 @@ class QpContextCache : public sc_core::sc_module, public ContextIf {
   ContextCache<QpcLine>& cache() { return cache_; }
   /// The responder's half; null when both share one.
   ContextCache<QpcLine>* responder_cache() { return responder_cache_.get(); }
+  /// Of queue pairs that use both halves; null without nic.qpc_dual_cache.
+  ContextCache<QpcLine>* dual_cache() { return dual_cache_.get(); }
   stats::UnitStats& stats() { return stage_.stats(); }
 
  private:
@@ -63,6 +65,7 @@ class QpContextCache : public sc_core::sc_module, public ContextIf {
   PipelineStage stage_;
   ContextCache<QpcLine> cache_;
   std::unique_ptr<ContextCache<QpcLine>> responder_cache_;
+  std::unique_ptr<ContextCache<QpcLine>> dual_cache_;
 };
 
 }  // namespace rnic::nic

@@ -47,6 +47,7 @@ Responder::Responder(const sc_core::sc_module_name& name, const config::NicConfi
       transport_(transport),
       move_bytes_(move_bytes),
       drops_long_messages_(config.long_message == config::LongMessage::kDrop),
+      atomics_in_turn_(config.atomics_in_turn),
       stage_(this->name(), config.responder, Clock(config.clock_hz)) {
   responder.bind(*this);
   atomic_client.bind(*this);
@@ -73,8 +74,9 @@ void Responder::execute(RxJob* job, Time t) {
   job->writes_pending = 0;
   job->finished = false;
   job->recv_taken = false;
-  // Atomics overlap each other, but what follows them is executed after them.
-  const bool waits = job->plan.action == Action::kWrite || job->plan.action == Action::kSend;
+  // Atomics may overlap each other, but what follows them is executed after them.
+  const bool waits = job->plan.action == Action::kWrite || job->plan.action == Action::kSend ||
+                     (atomics_in_turn_ && job->plan.action == Action::kAtomicRequest);
   if (job->qp->atomics_under_way > 0 && waits) {
     job->qp->behind_atomics = job;
     return;

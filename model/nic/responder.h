@@ -80,6 +80,7 @@ class Responder : public sc_core::sc_module,
   transport::Transport& transport_;
   bool move_bytes_;
   bool drops_long_messages_;  ///< of UC and UD
+  bool atomics_in_turn_;
   PipelineStage stage_;
   stats::Instruments* instruments_ = nullptr;
 };

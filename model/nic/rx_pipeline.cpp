@@ -25,6 +25,7 @@ RxPipeline::RxPipeline(const sc_core::sc_module_name& name, const config::NicCon
       frames_(frames),
       by_role_(config.qpc_layout == config::QpcLayout::kByRole || config.qpc_read_entries > 0 ||
                config.qpc_cache.split),
+      answers_need_context_(config.answers_need_context),
       clock_(config.clock_hz),
       stage_(this->name(), config.rx_parse, clock_),
       crc_rate_(config.mpa_crc_rate),
@@ -142,7 +143,10 @@ bool RxPipeline::wqe_here(RxJob* job, Time t, bool again) {
 
 void RxPipeline::process(RxJob* job, Time t, bool again) {
   QpContext& qp = *job->qp;
-  if (!contexts->acquire(qp, role_of(*job), t, job, again)) return;
+  if ((answers_need_context_ || !transport_.use_of(*job->frame).for_requester) &&
+      !contexts->acquire(qp, role_of(*job), t, job, again)) {
+    return;
+  }
   if (!qp.can_receive()) {  // it changed while frames were waiting
     job->plan = transport::RxPlan{};
   } else {

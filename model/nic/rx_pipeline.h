@@ -86,6 +86,7 @@ class RxPipeline : public sc_core::sc_module, public RxPipelineIf {
   protocol::FramePool& frames_;
   Pool<RxJob> jobs_;
   bool by_role_;  ///< what a context access is for matters
+  bool answers_need_context_;
   WqeCache* wqe_cache_ = nullptr;
   Clock clock_;
   PipelineStage stage_;

@@ -30,6 +30,8 @@ SqScheduler::SqScheduler(const sc_core::sc_module_name& name, const config::NicC
       by_role_(config.qpc_read_entries > 0),
       request_rate_(config.qp_rate),
       read_rate_(config.read_engine_rate),
+      read_time_(config.read_engine_time),
+      read_engine_(read_rate_.valid() || read_time_ > kTimeZero),
       granule_(config.fetch_granule),
       slots_(config.tx_slots),
       look_ahead_(stage_.interval() * static_cast<std::int64_t>(config.scheduler_look_ahead)),
@@ -211,8 +213,9 @@ void SqScheduler::serve_response(QpContext& qp, Time t) {
     return;
   }
   timer->update(qp);  // a stream transport's responses are acknowledged, too
-  if (read_rate_.valid() && job->plan.payload == transport::TxPlan::Payload::kRemote) {
-    const Time needed = read_rate_.time_for(job->plan.length);
+  if (read_engine_ && job->plan.payload == transport::TxPlan::Payload::kRemote) {
+    const Time needed = (read_rate_.valid() ? read_rate_.time_for(job->plan.length) : kTimeZero) +
+                        (job->plan.last ? read_time_ : kTimeZero);
     qp.response_free_at = std::max(qp.response_free_at, sim_now()) + needed;
     qp.engine_busy += needed;
   }

@@ -98,7 +98,9 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
   PipelineStage stage_;
   bool by_role_;  ///< whether it matters if a context is needed for a READ
   BitRate request_rate_;
-  BitRate read_rate_;
+  BitRate read_rate_;  ///< nic.read_engine_rate, and nic.read_engine_time
+  Time read_time_;
+  bool read_engine_;  ///< whether either is set
   std::uint64_t granule_;
   std::vector<QpContext*> open_granules_;
   WqeCache* wqe_cache_ = nullptr;

@@ -158,6 +158,7 @@ void collect_caches(Node& node, Result& result) {
   const std::string prefix = std::string(node.name()) + ".nic.";
   collect_cache(prefix + "qpc_cache", &nic.qp_contexts.cache(), result);
   collect_cache(prefix + "qpc_cache.responder", nic.qp_contexts.responder_cache(), result);
+  collect_cache(prefix + "qpc_dual_cache", nic.qp_contexts.dual_cache(), result);
   collect_cache(prefix + "mpt_cache", &translation.mpt_cache(), result);
   collect_cache(prefix + "mpt_cache.responder", translation.responder_mpt_cache(), result);
   collect_cache(prefix + "mtt_cache", &translation.mtt_cache(), result);

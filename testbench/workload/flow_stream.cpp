@@ -125,13 +125,18 @@ bool Flow::post(Sender& sender, std::uint32_t qp, std::uint64_t window) {
     state.traces.push_back(wr.trace);
   }
   sender.posted += count;
-  sender.local->core.spend((w.qp_sharers - 1) * config_.cpu.lock_wait);
-  std::uint32_t bad = 0;
-  const host::Status status = sender.local->host.verbs.post_send(
-      sender.local->core, *sender.local->qps[qp], sender.batch.data(), count, &bad);
-  if (status != host::Status::kOk) {
-    throw SimulationError(std::string(name()) + ": post_send fails with " +
-                          host::status_name(status));
+  if (w.qp_sharers > 1) {
+    sender.local->core.spend(config_.cpu.lock_wait + (w.qp_sharers - 2) * config_.cpu.lock_crowd);
+  }
+  const std::uint32_t list = w.batch_as_list ? count : 1;
+  for (std::uint32_t i = 0; i < count; i += list) {
+    std::uint32_t bad = 0;
+    const host::Status status = sender.local->host.verbs.post_send(
+        sender.local->core, *sender.local->qps[qp], &sender.batch[i], list, &bad);
+    if (status != host::Status::kOk) {
+      throw SimulationError(std::string(name()) + ": post_send fails with " +
+                            host::status_name(status));
+    }
   }
   return true;
 }

@@ -83,6 +83,90 @@ TEST(NicLimitsTest, ReadsAreBoundedByTheirWindow) {
   }
 }
 
+TEST(NicLimitsTest, AReadKeepsTheEngineOfItsQueuePairBesidesItsData) {
+  // 1 KiB at 32 Gb/s and 99 ns: a READ each 256 + 99 ns. 4 KiB in packets of 1 KiB: 1024 + 99 ns.
+  // Two queue pairs have two engines. WRITEs do not use them.
+  const Settings base{{"workload.op", "read"},          {"transport.protocol", "rocev2"},
+                      {"transport.mtu", "1024"},        {"nic.read_engine_rate", "32Gbps"},
+                      {"nic.read_engine_time", "99ns"}, {"workload.depth", "64"},
+                      {"workload.iterations", "2000"},  {"sim.warmup", "500"}};
+  const auto rate = [&base](const Settings& settings) {
+    return rate_of(stream(with(base, settings)));
+  };
+  EXPECT_NEAR(rate({{"workload.msg_size", "1KiB"}}), 1e3 / (256 + 99), 0.01 * 2.82);
+  EXPECT_NEAR(rate({{"workload.msg_size", "4KiB"}}), 1e3 / (1024 + 99), 0.01 * 0.89);
+  EXPECT_NEAR(rate({{"workload.msg_size", "4KiB"}, {"workload.qps", "2"}}), 2e3 / (1024 + 99),
+              0.02 * 1.78);
+  EXPECT_GT(rate({{"workload.msg_size", "4KiB"}, {"workload.op", "write"}}), 2.5);
+  EXPECT_EQ(limiter(stream(with(base, {{"workload.msg_size", "1KiB"}}))), "host1.nic.qp_engine");
+}
+
+TEST(NicLimitsTest, AnswersThatNeedNoContextSpareAFetch) {
+  // 48 queue pairs in turn on 16 entries, one READ at a time, one fetch at a time: a READ waits for
+  // the context at its requester, at the responder, and where the answer comes in - the last one
+  // was used for the READ itself and is still there, unless 16 others have been used since. With
+  // eight READs in flight on random queue pairs it often is not.
+  const auto rate = [](const char* needed) {
+    return rate_of(stream({{"workload.op", "read"},
+                           {"workload.msg_size", "8"},
+                           {"nic.answers_need_context", needed},
+                           {"nic.qpc_cache.entries", "16"},
+                           {"nic.qpc_cache.ways", "16"},
+                           {"nic.context_misses", "1"},
+                           {"workload.qps", "48"},
+                           {"workload.qp_order", "random"},
+                           {"workload.bidirectional", "true"},
+                           {"workload.threads", "4"},
+                           {"workload.outstanding", "8"},
+                           {"workload.iterations", "1500"},
+                           {"sim.warmup", "400"}}));
+  };
+  EXPECT_GT(rate("false"), 1.2 * rate("true"));
+}
+
+TEST(NicLimitsTest, WhoWaitsForAllOfABatchSendsItOnceARoundTrip) {
+  // 16 READs and then all their answers: one by one they take 16 posts of 135 ns and what is left
+  // of a READ behind its post. As a list, the posts but one save 25 of 40 ns and their doorbells;
+  // the device reads the WQEs of a list from memory first, in 0.45 us or twice that.
+  const Settings base{{"workload.op", "read"},         {"workload.msg_size", "8"},
+                      {"workload.depth", "16"},        {"workload.post_batch", "16"},
+                      {"workload.signal_every", "16"}, {"workload.iterations", "1600"},
+                      {"cpu.post_cost", "40ns"},       {"cpu.doorbell_cost", "95ns"},
+                      {"cpu.list_saving", "25ns"},     {"sim.warmup", "160"}};
+  const double one = latency({{"workload.op", "read"},
+                              {"workload.msg_size", "8"},
+                              {"cpu.post_cost", "40ns"},
+                              {"cpu.doorbell_cost", "95ns"}});
+  const auto period = [&base](const Settings& settings) {
+    return 16e3 / rate_of(stream(with(base, settings)));
+  };
+  EXPECT_NEAR(period({{"workload.batch_as_list", "false"}}), one + 15 * 135, 80);
+  const double list = period({});
+  const double saved = one + 15 * 15;
+  EXPECT_GT(list, saved + 350);
+  EXPECT_LT(list, saved + 1100);
+  EXPECT_NEAR(period({{"cpu.list_saving", "0ns"}}) - list, 15 * 25, 30);
+}
+
+TEST(NicLimitsTest, ThreadsThatShareAQueuePairPayForItsLock) {
+  // A post takes 135 ns of its own; the lock comes from another core in 60 ns, and 8 ns later for
+  // each thread beyond two.
+  const auto period = [](const char* sharers) {
+    return 1e3 / rate_of(stream({{"cpu.post_cost", "40ns"},
+                                 {"cpu.doorbell_cost", "95ns"},
+                                 {"cpu.lock_wait", "60ns"},
+                                 {"cpu.lock_crowd", "8ns"},
+                                 {"workload.msg_size", "8"},
+                                 {"workload.qp_sharers", sharers},
+                                 {"workload.iterations", "4000"},
+                                 {"sim.warmup", "500"}}));
+  };
+  const double alone = period("1");
+  EXPECT_NEAR(period("2") - alone, 60, 1);
+  EXPECT_NEAR(period("3") - alone, 68, 1);
+  EXPECT_NEAR(period("9") - alone, 116, 1);
+}
+
 // Latency
 // --------------------------------------------------------------------------------------------
 

@@ -40,7 +40,7 @@ struct FakeAtomicClient : nic::AtomicClient {
 };
 
 struct AtomicRig {
-  AtomicRig() : unit("unit", atomic_config()) {
+  explicit AtomicRig(const config::NicConfig& config = atomic_config()) : unit("unit", config) {
     unit.dma.bind(dma);
     unit.client.bind(client);
     qp.qpn = 7;
@@ -99,6 +99,21 @@ TEST(AtomicUnit, WordsOfOneBucketWaitForEachOtherTheRestOverlaps) {
   EXPECT_EQ(rig.client.answers[1].psn, 3U);
   EXPECT_EQ(rig.client.answers[1].at, nanoseconds(108));  // entered 4 ns after the first
   EXPECT_EQ(rig.client.answers[2].at, nanoseconds(204));
+}
+
+TEST(AtomicUnit, AnAnswerMayComeLaterThanTheLockIsFree) {
+  config::NicConfig config = atomic_config();
+  config.atomic_response_time = nanoseconds(350);
+  AtomicRig rig(config);
+  for (int i = 0; i < 3; ++i) rig.fetch_add(0x100, 5);
+  sc_core::sc_start();
+  ASSERT_EQ(rig.client.answers.size(), 3U);
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    // The lock goes from one to the next every 100 ns as ever; each answer is 350 ns behind.
+    EXPECT_EQ(rig.client.answers[i].psn, i + 1);
+    EXPECT_EQ(rig.client.answers[i].at, nanoseconds(4 + 100 * (i + 1) + 350));
+  }
+  EXPECT_EQ(rig.unit.busiest_bucket(sim_now()).busy(), nanoseconds(300));
 }
 
 TEST(AtomicUnit, CompareAndSwapWritesOnlyWhatItExpected) {

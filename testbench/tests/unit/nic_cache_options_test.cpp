@@ -135,6 +135,27 @@ TEST(QpContextOptions, ReadsNeedTheirStateBesides) {
   EXPECT_EQ(misses_of(ContextRole::kRequesterRead), 32U);  // 16 in turn over 8: every one
 }
 
+TEST(QpContextOptions, BothRolesShareAFurtherCache) {
+  config::NicConfig config = options(64);
+  config.qpc_layout = config::QpcLayout::kByRole;
+  config.qpc_dual_cache.entries = config.qpc_dual_cache.ways = 4;
+  Rig rig(config);
+  for (int round = 0; round < 3; ++round) {
+    for (std::uint32_t qpn = 1; qpn <= 20; ++qpn) rig.use(qpn, ContextRole::kRequester);
+  }
+  ASSERT_NE(rig.unit.dual_cache(), nullptr);
+  EXPECT_EQ(rig.unit.dual_cache()->cache().misses(), 0U);  // one role: no need of it
+  for (std::uint32_t qpn = 1; qpn <= 5; ++qpn) rig.use(qpn, ContextRole::kResponder);
+  // Five queue pairs in turn over four entries never meet what they left (LRU).
+  const std::uint64_t before = rig.unit.dual_cache()->cache().misses();
+  EXPECT_EQ(before, 5U);
+  for (int round = 0; round < 2; ++round) {
+    for (std::uint32_t qpn = 1; qpn <= 5; ++qpn) rig.use(qpn, ContextRole::kRequester);
+  }
+  EXPECT_EQ(rig.unit.dual_cache()->cache().misses(), before + 10);
+  EXPECT_EQ(rig.unit.cache().cache().misses(), 25U);  // 20 and 5 halves fit in 64
+}
+
 TEST(QpContextOptions, SplitGivesEachHalfItsOwn) {
   config::NicConfig config = options(8);
   config.qpc_cache.ways = 4;

@@ -41,16 +41,25 @@ Rule = Callable[[Point], Bound]
 _LATENCY = {"lat_min_us": "min", "lat_median_us": "p50", "lat_avg_us": "mean", "lat_p99_us": "p99"}
 
 
+_RATES = {"bw_gbps": "throughput_gbps", "msgrate_mops": "message_rate_mops"}
+
+
 def figure_of(metric: str) -> Optional[Callable[[Results], float]]:
     """Extractor of a perftest-like metric from the only run; None for other metrics."""
     if metric in _LATENCY:
         key = _LATENCY[metric]
         return lambda results: float(results[0]["latency_ns"][key]) / 1e3
-    if metric == "bw_gbps":
-        return lambda results: float(results[0]["throughput_gbps"])
-    if metric == "msgrate_mops":
-        return lambda results: float(results[0]["message_rate_mops"])
+    if metric in _RATES:
+        return lambda results: float(results[0][_RATES[metric]])
     return None
+
+
+def of_first_flow(bound: Bound, metric: str) -> Bound:
+    """The same simulations, but a rate of the first flow alone: others only keep it company."""
+    if isinstance(bound, Unbound) or metric not in _RATES:
+        return bound
+    key = _RATES[metric]
+    return Binding(bound.runs, lambda results: float(results[0]["flows"][0][key]))
 
 
 def run_of(presets: Sequence[str], settings: Mapping[str, Any]) -> Run:

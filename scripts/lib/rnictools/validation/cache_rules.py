@@ -8,7 +8,7 @@ from typing import Any
 
 from .binding import Binding, Bound, Results, Rule, Run, Unbound, ratio, run_of, single
 from .dataset import Point
-from .workloads import bandwidth, latency, post_to_completion, rate
+from .workloads import CLUSTER, bandwidth, latency, post_to_completion, rate
 
 _CX3_IB = ("connectx3", "fdr56", "sandy_bridge")
 _CX3_ROCE = ("connectx3", "eth40", "sandy_bridge")
@@ -30,7 +30,7 @@ def _all_to_all(presets: tuple[str, ...], threads: int, qps: int, window: int, s
     has to all others stand for the cluster."""
     settings = rate(threads, max(qps, threads), workload__bidirectional="true",
                     workload__outstanding=window, workload__depth=max(16, window),
-                    workload__msg_size=size, **more)
+                    workload__msg_size=size, **CLUSTER, **more)
     return Binding((run_of(presets, settings),), _per_machine)
 
 
@@ -48,9 +48,9 @@ def _rbench(point: Point) -> Bound:
         vms = point.number(r"(\d+) emulated VMs") or machines
         threads = max(1, workers // machines)
         qps = threads * vms
-        # A worker waits for the signalled message before last, so its window is never longer.
+        # A worker that has posted a batch waits for the batch before it: two are in flight at most.
         batch = point.number(r"unsignaled batch (\d+)") or 1
-        window = min(window, 5 * batch // 2) if batch < window else window
+        window = min(window, 2 * batch)
     return _all_to_all(presets, threads, qps, window, point.size or 32, **more)
 
 
@@ -63,7 +63,7 @@ def _farm_read(size: int, qps: int = 32, window: int = 8, **more: Any) -> Run:
     return run_of(_CX3_ROCE, rate(
         threads, qps, workload__op="read", workload__msg_size=size,
         workload__bidirectional="true", workload__outstanding=window, workload__depth=16,
-        transport__protocol="rocev2", transport__mtu=2048, **more))
+        transport__protocol="rocev2", transport__mtu=2048, **CLUSTER, **more))
 
 
 def _farm(point: Point) -> Bound:
@@ -75,7 +75,7 @@ def _farm(point: Point) -> Bound:
         run = run_of(_CX3_ROCE, rate(
             _FARM_THREADS, 32, workload__op="write", workload__msg_size=size,
             workload__bidirectional="true", workload__outstanding=8, workload__depth=16,
-            transport__protocol="rocev2", transport__mtu=2048))
+            transport__protocol="rocev2", transport__mtu=2048, **CLUSTER))
         return Binding((run,), lambda results: _per_machine(results) / 2)
 
     def region(size_text: str, pages: str) -> Run:
@@ -97,9 +97,11 @@ def _farm(point: Point) -> Bound:
         sharers = point.number(r"(\d+) threads share") or 1
         machines = point.number(r"(\d+) servers") or 2
         threads = min(qps, 32)
-        # Who shares is spread over the queue pairs to all servers and meets at posts and polls.
+        # Who shares is spread over the queue pairs to all servers and meets at posts and polls, which
+        # that program's lock covers, too.
         run = _farm_read(64, qps, max(1, 128 // threads), workload__threads=threads,
-                         workload__qp_sharers=max(1, round(2 * sharers / machines)))
+                         workload__qp_sharers=max(1, round(2 * sharers / machines)),
+                         cpu__lock_wait="250ns", cpu__lock_crowd="250ns")
         return Binding((run,), _per_machine)
     if point.metric == "bw_gbps":
         return Binding((_farm_read(size),), lambda results:
@@ -129,10 +131,11 @@ def _lite(point: Point) -> Bound:
             "workload.mr_size": f"{region}MiB", "workload.access": "random"})
     if point.metric.startswith("lat"):
         return single(point, presets, base | post_to_completion(size))
+    # One thread moves what one message at a time does: 64 KiB in the 20 us of its latency.
     threads = point.number(r"Verbs (\d+) thread") or 1
     return single(point, presets, base | bandwidth(size) | {
-        "workload.threads": threads, "workload.qps": threads,
-        "workload.iterations": 96})
+        "workload.threads": threads, "workload.qps": threads, "workload.depth": 1,
+        "workload.signal_every": 1, "sim.warmup": 8, "workload.iterations": 96})
 
 
 def _registration(presets: tuple[str, ...], size: int) -> Binding:
@@ -172,19 +175,19 @@ def _erpc(point: Point) -> Bound:
 def _erpc_run(connections: int) -> Run:
     return run_of(_CX5, rate(14, connections, workload__op="read", workload__msg_size=32,
                              workload__bidirectional="true", workload__outstanding=32,
-                             transport__protocol="rocev2"))
+                             transport__protocol="rocev2", **CLUSTER))
 
 
 def loss_run(rate_of_loss: float) -> Run:
-    """eRPC's own go-back-N, for which the NIC's stands: no NAKs, a timer of 4.2 ms (5 in eRPC), 32
-    packets in flight, and what one core moves without loss."""
+    """eRPC's own go-back-N, for which the NIC's stands: no NAKs, a timer of 4.2 ms (5 in eRPC), as
+    many packets in flight as what one core moves needs (32 in eRPC, whose round trip is shorter)."""
     # Enough packets for some losses, or a few stalls of the timer at high loss.
     messages = 400 if rate_of_loss < 1e-5 else 120 if rate_of_loss < 1e-4 else 12
     return run_of(("connectx5", "edr100", "broadwell"), {
         "workload.pattern": "bandwidth", "workload.msg_size": 1 << 20, "workload.depth": 2,
         "workload.signal_every": 1, "workload.iterations": messages, "sim.warmup": 4,
         "link.loss_rate": rate_of_loss, "transport.sequence_nak": "false",
-        "transport.ack_timeout": 10, "transport.window": 32, "transport.mtu": 1024,
+        "transport.ack_timeout": 10, "transport.window": 48, "transport.mtu": 1024,
         "nic.qp_rate": "75Gbps"})
 
 
@@ -195,6 +198,8 @@ def _cx7qp(point: Point) -> Bound:
     if point.other_params.startswith("DC"):
         return Unbound("dynamically connected transport is not modelled")
     connections = point.number(r"(\d{4,})") or 1024
+    if "QPs/dir" in point.other_params:
+        connections *= 2  # as many for each direction; here all of them carry both
     both = "one sender" not in point.other_params
 
     def many(qps: int) -> Run:

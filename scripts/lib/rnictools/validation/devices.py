@@ -60,6 +60,8 @@ def _link(preset: str, rate: float, points: Callable[[Point], bool]) -> Block:
 
 _PATH = (_stage("packetizer", 4), _stage("rx_parse", 4), _stage("dma", 2, 800, 20),
          _stage("responder", 2, 800, 20))
+#: A lookup each at requester and responder, but none at the requester for inline data.
+_TRANSLATION = _stage("translation", 2, 600, 80)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,9 +76,9 @@ _CX3 = Device("connectx3", (
     _link("qdr40", 32, _bandwidth("CX3QDR", 65536)),
     Block("host", "sandy_bridge", (_time("cpu.doorbell_stall", 0, 200, 70),),
           _ids("CX3QDR-071..074 CX3QDR-076"), evaluations=8),
-    Block("latency", "connectx3", (*_PATH, _stage("atomic", 4, 1600, 20)),
+    Block("latency", "connectx3", (*_PATH, _TRANSLATION, _stage("atomic", 4, 1600, 20)),
           lambda p: _latency("CX3QDR LITE17", 65536)(p) and "MRs" not in p.other_params
-          or p.id == "DG16-012", evaluations=36),
+          or p.id == "DG16-012", evaluations=42),
     Block("inline", "sandy_bridge", (_time("cpu.blueflame_cost_per_64b", 0, 60, 6),
                                      _time("cpu.inline_cost_per_64b", 0, 40, 4)),
           _latency("CX3QDR", 128), evaluations=18),
@@ -85,10 +87,10 @@ _CX3 = Device("connectx3", (
                                  _interval("dma", 8, 100, 46),
                                  _interval("doorbell", 4, 80, 37)),
           _ids("HERD14-001..003 HERD14-008..010 DG16-017..020"), smooth=False, evaluations=36),
-    Block("caches", "connectx3", (_entries("nic.qpc_cache.entries", 48, 400, 128),
-                                  Parameter("nic.context_misses", 1, 8, 1)),
-          _ids("RBENCH-056 RBENCH-062 RBENCH-071 RBENCH-080 FASST16-001 FARM14-048..055"),
-          smooth=False, evaluations=24),
+    Block("caches", "connectx3", (_entries("nic.qpc_cache.entries", 48, 400, 128),),
+          _ids("RBENCH-056 RBENCH-062 RBENCH-071 RBENCH-080 FASST16-001 FARM14-048..055 "
+               "HERD14-014..015"),
+          smooth=False, evaluations=10),
     Block("translation", "connectx3", (_entries("nic.mtt_cache.entries", 64, 2048, 320),
                                        _entries("nic.mpt_cache.entries", 64, 1000, 256)),
           lambda p: p.dataset in ("FARM14", "LITE17") and
@@ -126,7 +128,9 @@ _CX5 = Device("connectx5", (
           lambda p: _latency("ERPC")(p) or
           _ids("TULIPS-001..002")(p), evaluations=15),
     Block("host", "skylake", (_time("pcie.latency", 100, 350, 150),),
-          lambda p: _latency("ROCE100K8S")(p), evaluations=8),
+          _ids("ROCE100K8S-005"), evaluations=8),
+    Block("loopback", "connectx5", (_time("nic.loopback_latency", 20, 600, 100),),
+          _latency("ROCE100K8S"), evaluations=8),
     Block("caches", "connectx5", (_entries("nic.qpc_cache.entries", 256, 16384, 4096),
                                   Parameter("nic.context_misses", 4, 64, 16, logarithmic=True)),
           _ids("ERPC-003"), smooth=False, evaluations=12),
@@ -151,6 +155,10 @@ _CX7 = Device("connectx7", (
           lambda p: p.id == "CX7NDR-001", evaluations=9),
     Block("rates", "connectx7", (_interval("packetizer", 4, 24, 8),),
           _ids("CX7GPU-001 CX7GPU-012"), smooth=False, evaluations=8),
+    Block("caches", "connectx7", (_entries("nic.qpc_dual_cache.entries", 256, 8192, 1800),),
+          _ids("CX7QP-010"), smooth=False, evaluations=8),
+    Block("distance", "eth400_far", (_time("link.delay", 100, 20000, 5000),), _ids("RDATOM-001"),
+          evaluations=8),
 ))
 
 _NFP = Device("nfp6000", (

@@ -15,6 +15,9 @@ _IN_FLIGHT = 2 << 20
 _MESSAGES = 2400
 _PER_QP = 3
 
+#: Threads of clusters choose the next peer at random, which is behind a switch.
+CLUSTER = {"workload__qp_order": "random", "fabric__topology": "single_switch"}
+
 
 def latency(size: int) -> dict[str, Any]:
     """perftest's *_lat: one message at a time. The model is deterministic: a few are enough."""
