@@ -38,6 +38,7 @@ struct Rig {
   void use(std::uint32_t qpn, ContextRole role = ContextRole::kRequester) {
     nic::QpContext qp;
     qp.qpn = qpn;
+    qp.roles_used = roles_used;
     Wait wait;
     Time t = sim_now();
     bool again = false;
@@ -50,6 +51,8 @@ struct Rig {
   }
 
   std::size_t writes() const { return dma.writes.size(); }
+
+  std::uint8_t roles_used = 0;  ///< by every queue pair before: 1 requester, 2 responder
 
   FakeDma dma{nanoseconds(100), 1U << 18};
   nic::MissBudget budget{16};
@@ -145,7 +148,9 @@ TEST(QpContextOptions, BothRolesShareAFurtherCache) {
   }
   ASSERT_NE(rig.unit.dual_cache(), nullptr);
   EXPECT_EQ(rig.unit.dual_cache()->cache().misses(), 0U);  // one role: no need of it
+  rig.roles_used = 1;
   for (std::uint32_t qpn = 1; qpn <= 5; ++qpn) rig.use(qpn, ContextRole::kResponder);
+  rig.roles_used = 3;
   // Five queue pairs in turn over four entries never meet what they left (LRU).
   const std::uint64_t before = rig.unit.dual_cache()->cache().misses();
   EXPECT_EQ(before, 5U);

@@ -120,7 +120,9 @@ _CX4 = Device("connectx4", (
     Block("rates", "connectx4", (_interval("rx_parse", 8, 40, 15),
                                  _interval("packetizer", 8, 40, 15),
                                  _interval("atomic", 10, 100, 42)),
-          _ids("VAL-003 VAL-006 VAL-009 VAL-012 DRTMH-001"), smooth=False, evaluations=24),
+          _ids("VAL-003 VAL-006 VAL-009 VAL-012"), smooth=False, evaluations=24),
+    Block("lists", "broadwell", (_time("cpu.list_saving", 0, 38, 20),), _ids("DRTMH-001"),
+          evaluations=8),
 ))
 
 _CX5 = Device("connectx5", (
