@@ -126,8 +126,10 @@ TEST(NicLimitsTest, AnswersThatNeedNoContextSpareAFetch) {
 
 TEST(NicLimitsTest, WhoWaitsForAllOfABatchSendsItOnceARoundTrip) {
   // 16 READs and then all their answers: one by one they take 16 posts of 135 ns and what is left
-  // of a READ behind its post. As a list, the posts but one save 25 of 40 ns and their doorbells;
-  // the device reads the WQEs of a list from memory first, in 0.45 us or twice that.
+  // of a READ behind its post, and at most one further post's time until the program has found and
+  // digested the CQE. As a list, the posts but one save 25 of 40 ns and their doorbells; the device
+  // reads the WQEs of a list from memory first, eight at a time: twice 0.45 us of PCIe and up to
+  // 0.1 us of its pipelines.
   const Settings base{{"workload.op", "read"},         {"workload.msg_size", "8"},
                       {"workload.depth", "16"},        {"workload.post_batch", "16"},
                       {"workload.signal_every", "16"}, {"workload.iterations", "1600"},
@@ -140,11 +142,13 @@ TEST(NicLimitsTest, WhoWaitsForAllOfABatchSendsItOnceARoundTrip) {
   const auto period = [&base](const Settings& settings) {
     return 16e3 / rate_of(stream(with(base, settings)));
   };
-  EXPECT_NEAR(period({{"workload.batch_as_list", "false"}}), one + 15 * 135, 80);
+  const double singly = period({{"workload.batch_as_list", "false"}});
+  EXPECT_GT(singly, one + 15 * 135);
+  EXPECT_LT(singly, one + 16 * 135);
   const double list = period({});
   const double saved = one + 15 * 15;
-  EXPECT_GT(list, saved + 350);
-  EXPECT_LT(list, saved + 1100);
+  EXPECT_GT(list, saved + 2 * 450);
+  EXPECT_LT(list, saved + 2 * 550 + 135);
   EXPECT_NEAR(period({{"cpu.list_saving", "0ns"}}) - list, 15 * 25, 30);
 }
 
