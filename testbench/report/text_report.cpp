@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "report/format.h"
+#include "report/selection.h"
 #include "stats/stage.h"
 
 namespace rnic::testbench {
@@ -167,14 +168,14 @@ std::string units(const Result& result) {
   return section("Units, the busiest first", table.text() + and_more(active.size()));
 }
 
-std::string caches(const Result& result) {
+std::string caches(const Result& result, const Selection& selection) {
   Table table({{"cache", Align::kLeft},
                {"hits", Align::kRight},
                {"misses", Align::kRight},
                {"hit rate", Align::kRight}});
   for (const CacheResult& cache : result.caches) {
     const std::uint64_t lookups = cache.hits + cache.misses;
-    if (lookups == 0) continue;
+    if (lookups == 0 || !selection.shows(cache.name)) continue;
     table.add(
         {cache.name, grouped(cache.hits), grouped(cache.misses),
          fixed(100 * static_cast<double>(cache.hits) / static_cast<double>(lookups), 1) + " %"});
@@ -182,7 +183,7 @@ std::string caches(const Result& result) {
   return table.empty() ? std::string() : section("Caches", table.text());
 }
 
-std::string pcie(const Result& result) {
+std::string pcie(const Result& result, const Selection& selection) {
   Table table({{"PCIe", Align::kLeft},
                {"purpose", Align::kLeft},
                {"TLPs", Align::kRight},
@@ -208,13 +209,14 @@ std::string pcie(const Result& result) {
     }
   };
   for (const PcieResult& link : result.pcie) {
+    if (!selection.shows(link.name)) continue;
     add(link.name + " to host", link, link.to_host);
     add(link.name + " to device", link, link.to_device);
   }
   return table.empty() ? std::string() : section("PCIe, by direction and purpose", table.text());
 }
 
-std::string links(const Result& result) {
+std::string links(const Result& result, const Selection& selection) {
   Table table({{"port", Align::kLeft},
                {"packets", Align::kRight},
                {"payload B", Align::kRight},
@@ -226,6 +228,7 @@ std::string links(const Result& result) {
   std::string more;
   for (const LinkResult& link : result.links) {
     if (link.packets == 0 && link.wire_bytes == 0 && link.dropped == 0) continue;
+    if (!selection.shows(link.name) && link.dropped == 0) continue;
     table.add({link.name, grouped(link.packets), grouped(link.payload_bytes),
                grouped(link.wire_bytes), readable(gbps(link.wire_bytes, result.window)),
                percent(line_utilization(link.wire_bytes, link.rate_gbps, result.window)),
@@ -242,9 +245,10 @@ std::string links(const Result& result) {
   return table.empty() ? std::string() : section("Links, what each port sent", table.text() + more);
 }
 
-std::string counters(const Result& result) {
+std::string counters(const Result& result, const Selection& selection) {
   std::string text;
   for (std::size_t i = 0; i < result.counters.size(); ++i) {
+    if (!selection.shows_host(i)) continue;
     std::string line;
     for (const auto& [name, value] : result.counters[i]) {
       if (value > 0) line += (line.empty() ? "" : ", ") + name + " " + grouped(value);
@@ -254,9 +258,10 @@ std::string counters(const Result& result) {
   return section("Counters that are not zero", text);
 }
 
-std::string hosts(const Result& result) {
+std::string hosts(const Result& result, const Selection& selection) {
   std::string text;
   for (std::size_t i = 0; i < result.hosts.size(); ++i) {
+    if (!selection.shows_host(i)) continue;
     const HostResult& host = result.hosts[i];
     const std::string cores = host.cores > 1
                                   ? ": busiest of " + std::to_string(host.cores) + " cores busy "
@@ -303,9 +308,13 @@ std::string simulation(const Result& result) {
 }  // namespace
 
 std::string text_report(const Result& result) {
+  const Selection selection(result);
+  const std::string note =
+      selection.complete() ? std::string() : "\n" + wrapped(selection.note(), 0, kWidth);
   return title(result) + "\n" + headline(result) + latency(result) + breakdown(result) +
-         bottleneck(result) + flows(result) + units(result) + caches(result) + pcie(result) +
-         links(result) + counters(result) + hosts(result) + simulation(result);
+         bottleneck(result) + flows(result) + units(result) + note + caches(result, selection) +
+         pcie(result, selection) + links(result, selection) + counters(result, selection) +
+         hosts(result, selection) + simulation(result);
 }
 
 }  // namespace rnic::testbench

@@ -70,6 +70,36 @@ TEST(TextReport, HasEverySection) {
   EXPECT_TRUE(holds(text, "4 packets/s, 50.0 model events and 30.0 kernel")) << text;
 }
 
+TEST(TextReport, OfManyHostsThoseThatMatterAreShown) {
+  Result result = test::sample_result();
+  result.hosts.assign(64, result.hosts.at(0));
+  result.counters.assign(64, {{"naks", 1}});
+  result.flows.assign(32, FlowResult{});
+  for (std::uint32_t i = 0; i < 32; ++i) {
+    result.flows[i].source = 2 * i;
+    result.flows[i].destination = 2 * i + 1;
+    result.flows[i].throughput_gbps = 50;
+  }
+  result.flows[7].throughput_gbps = 20;   // host14 to host15
+  result.flows[11].throughput_gbps = 60;  // host22 to host23
+  result.bottleneck.unit = "switch.port40";
+  result.bottleneck.next_unit = "host40.pcie.to_host";
+  LinkResult port = result.links.at(0);
+  port.name = "switch.port40";
+  result.links.push_back(port);
+  port.name = "switch.port41";
+  result.links.push_back(port);
+  const std::string text = text_report(result);
+  EXPECT_TRUE(holds(text, "Of 64 hosts"));
+  for (const char* shown : {"host14: naks 1", "host15: naks 1", "host22: naks 1", "host23: naks 1",
+                            "host40: naks 1", "switch.port40"}) {
+    EXPECT_TRUE(holds(text, shown)) << shown;
+  }
+  for (const char* left_out : {"host0: naks", "host16: naks", "host41: naks", "switch.port41"}) {
+    EXPECT_FALSE(holds(text, left_out)) << left_out;
+  }
+}
+
 TEST(TextReport, FitsIntoAHundredColumns) {
   Result result = test::sample_result();
   for (int i = 0; i < 40; ++i) {
