@@ -18,7 +18,7 @@ PhysicalMemory::PhysicalMemory(std::uint64_t bytes, const Rng& rng)
 }
 
 void PhysicalMemory::allocate_bytes(Slot& slot) {
-  slot.bytes = std::make_unique<std::uint8_t[]>(kFrameBytes);
+  slot.bytes = FrameStore::take();
   ++resident_frames_;
 }
 

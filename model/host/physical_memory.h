@@ -13,6 +13,7 @@
 
 #include "base/rng.h"
 #include "host/frame_allocator.h"
+#include "host/frame_store.h"
 
 namespace rnic::host {
 
@@ -28,7 +29,7 @@ class MemoryWatcher {
 
 /// Bytes of a run of frames, taken out of memory; offsets are relative to the run's start. Frames
 /// never written are absent.
-using PageImage = std::vector<std::pair<std::uint64_t, std::unique_ptr<std::uint8_t[]>>>;
+using PageImage = std::vector<std::pair<std::uint64_t, FrameStore::Frame>>;
 
 /// A host's physical memory: real bytes in 4 KiB frames that exist once written, so capacity costs
 /// nothing. Memory never written reads zero. An access outside the capacity changes nothing and
@@ -127,7 +128,7 @@ class PhysicalMemory {
   static constexpr std::uint64_t kRegionBytes = kFramesPerRegion * kFrameBytes;
 
   struct Slot {
-    std::unique_ptr<std::uint8_t[]> bytes;
+    FrameStore::Frame bytes;
     bool watched = false;
   };
   using Region = std::array<Slot, kFramesPerRegion>;
