@@ -33,6 +33,8 @@ class SchedulerIf : public virtual sc_core::sc_interface {
   virtual void activate(QpContext& qp, Time t) = 0;
   /// A packet of `lane` left the transmit path; its place may be used again.
   virtual void slot_freed(Time t, std::uint32_t lane) = 0;
+  /// For how long, up to now, nobody has had anything to send.
+  virtual Time idle_time() const { return kTimeZero; }
 };
 
 /// QpContextCache: brings a QP's context on chip.

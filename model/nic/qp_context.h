@@ -58,6 +58,9 @@ struct QpContext : transport::QueuePair {
   bool response_ready = false;    ///< in the scheduler's response list
   bool response_later = false;    ///< an event is set for its first response
   bool request_later = false;     ///< an event is set for its next request
+  Time request_from{0};           ///< its next request is not picked for a time before
+  Time response_from{0};          ///< likewise
+  Time sq_decoded{0};             ///< the decoder has begun with everything fetched so far
   std::uint8_t granule_open = 0;  ///< bit 0 requests, bit 1 responses: the newest packet waits for
                                   ///< others of its granule
   bool timer_pending = false;

@@ -14,9 +14,10 @@ void SqScheduler::ContextWait::resume(Time now) {
   if (owner->slots_free_[transmit_lane(context)] > 0) {
     owner->serve(context, is_response, now, true);
   } else {
-    owner->enqueue(context, is_response);  // a datagram that came meanwhile goes by another lane
+    // A datagram that came meanwhile goes by another lane.
+    owner->enqueue(context, is_response, now);
   }
-  owner->run(now);
+  owner->run();
 }
 
 SqScheduler::SqScheduler(const sc_core::sc_module_name& name, const config::NicConfig& config,
@@ -42,24 +43,38 @@ SqScheduler::SqScheduler(const sc_core::sc_module_name& name, const config::NicC
   scheduler.bind(*this);
 }
 
-void SqScheduler::enqueue(QpContext& qp, bool response) {
+/// `from`: what made it ready may lie a little ahead, behind the pipelines that found it out.
+void SqScheduler::enqueue(QpContext& qp, bool response, Time from) {
   bool& flag = response ? qp.response_ready : qp.request_ready;
-  if (flag) return;
+  Time& since = response ? qp.response_from : qp.request_from;
+  if (flag) {
+    since = std::min(since, from);
+    return;
+  }
   flag = true;
+  since = from;
+  if (idle_since_ != kTimeNever) {
+    idle_before_ += sim_now() - idle_since_;
+    idle_since_ = kTimeNever;
+  }
   lanes_seen_ |= 1U << transmit_lane(qp);
   (response ? responses_ : requests_).push_back(&qp);
 }
 
 void SqScheduler::activate(QpContext& qp, Time t) {
-  if (transport_.response_due(qp) && !postpone_response(qp)) enqueue(qp, true);
-  if (qp.may_send()) enqueue(qp, false);
-  run(std::max(t, sim_now()));
+  if (transport_.response_due(qp) && !postpone_response(qp)) enqueue(qp, true, t);
+  if (qp.may_send()) enqueue(qp, false, t);
+  run();
+}
+
+Time SqScheduler::idle_time() const {
+  return idle_before_ + (idle_since_ == kTimeNever ? kTimeZero : sim_now() - idle_since_);
 }
 
 void SqScheduler::slot_freed(Time t, std::uint32_t lane) {
   give_slot(lane);
   end_stall(t);
-  run(sim_now());
+  run();
 }
 
 void SqScheduler::end_stall(Time now) {
@@ -89,35 +104,40 @@ bool SqScheduler::postpone_response(QpContext& qp) {
 void SqScheduler::response_due(QpContext*& qp) {
   qp->response_later = false;
   if (!transport_.response_due(*qp) || postpone_response(*qp)) return;
-  enqueue(*qp, true);
-  run(sim_now());
+  enqueue(*qp, true, sim_now());
+  run();
 }
 
+/// Its engine is busy, or its next WQE waits for the decoder.
 bool SqScheduler::postpone_request(QpContext& qp) {
-  if (qp.request_free_at <= sim_now()) return false;
+  Time ready = qp.request_free_at;
+  if (const transport::SendEntry* next = qp.entry(qp.tx_number)) {
+    ready = std::max(ready, next->decode_start - look_ahead_);
+  }
+  if (ready <= sim_now()) return false;
   if (qp.granule_open != 0) close_granule(qp, sim_now());
   if (!qp.request_later) {
     qp.request_later = true;
-    paced_.post(qp.request_free_at, &qp);
+    paced_.post(ready, &qp);
   }
   return true;
 }
 
 void SqScheduler::request_due_later(QpContext*& qp) {
   qp->request_later = false;
-  if (qp->state == protocol::QpState::kRts) enqueue(*qp, false);
-  run(sim_now());
+  if (qp->state == protocol::QpState::kRts) enqueue(*qp, false, sim_now());
+  run();
 }
 
 void SqScheduler::wake(int& /*unused*/) {
   wake_at_ = kTimeNever;
-  run(sim_now());
+  run();
 }
 
-void SqScheduler::run(Time now) {
+void SqScheduler::run() {
   if (running_) return;  // a pick may free a slot or activate others: the loop below sees it
   running_ = true;
-  while (pick(now)) {
+  while (pick()) {
   }
   running_ = false;
 }
@@ -148,8 +168,21 @@ void SqScheduler::give_slot(std::uint32_t lane) {
   }
 }
 
-bool SqScheduler::pick(Time now) {
-  if (responses_.empty() && requests_.empty()) return false;
+Time SqScheduler::earliest_pick(const QpContext& qp, bool response) {
+  const Time now = sim_now();
+  if (response) return std::max(now, qp.response_from);
+  const Time from = std::max(now, qp.request_from);
+  if (qp.sq_decoded <= from) return from;
+  const transport::SendEntry* next = qp.entry(qp.tx_number);
+  return next == nullptr ? from : std::max(from, next->decode_start);
+}
+
+bool SqScheduler::pick() {
+  if (responses_.empty() && requests_.empty()) {
+    if (idle_since_ == kTimeNever && full_lanes_ == 0) idle_since_ = sim_now();
+    return false;
+  }
+  const Time now = sim_now();
   if ((lanes_seen_ & ~full_lanes_) != 0) {
     park_blocked(responses_, true, now);
     park_blocked(requests_, false, now);
@@ -161,26 +194,30 @@ bool SqScheduler::pick(Time now) {
     return false;
   }
   end_stall(now);
-  if (stage_.free_at() > sim_now() + look_ahead_) {
-    const Time at = stage_.free_at() - look_ahead_;
+  const bool response = requests_.empty() || (response_turn_ && !responses_.empty());
+  Ring<QpContext*>& list = response ? responses_ : requests_;
+  QpContext& qp = *list.front();
+  const Time ready = earliest_pick(qp, response);
+  // Behind the packet of this queue pair that was picked before, which may lie ahead.
+  const Time from = std::max(ready, qp.picked_at - stage_.latency());
+  if (const Time start = stage_.start_of(from); start > ready + look_ahead_) {
+    const Time at = start - look_ahead_;
     if (at < wake_at_) {
       wake_at_ = at;
       wake_.post(at, 0);
     }
     return false;
   }
-  const bool response = requests_.empty() || (response_turn_ && !responses_.empty());
-  Ring<QpContext*>& list = response ? responses_ : requests_;
-  QpContext& qp = *list.front();
   list.pop_front();
   (response ? qp.response_ready : qp.request_ready) = false;
   if (response ? !transport_.response_due(qp) : !request_due(qp)) {
     if (qp.granule_open != 0) close_granule(qp, now);
     return true;
   }
-  if (!response && request_rate_.valid() && postpone_request(qp)) return true;
+  const bool may_wait = request_rate_.valid() || qp.sq_decoded > now;
+  if (!response && may_wait && postpone_request(qp)) return true;
   response_turn_ = !response;  // who has nothing to send takes no turn
-  serve(qp, response, now, false);
+  serve(qp, response, from, false);
   return true;
 }
 
@@ -219,7 +256,9 @@ void SqScheduler::serve_response(QpContext& qp, Time t) {
     qp.response_free_at = std::max(qp.response_free_at, sim_now()) + needed;
     qp.engine_busy += needed;
   }
-  if (transport_.response_due(qp) && !postpone_response(qp)) enqueue(qp, true);
+  if (transport_.response_due(qp) && !postpone_response(qp)) {
+    enqueue(qp, true, qp.response_from);
+  }
   start(qp, job, std::max(t, job->plan.not_before));
 }
 
@@ -251,7 +290,7 @@ void SqScheduler::serve_request(QpContext& qp, Time t) {
       qp.engine_busy += needed;
     }
     if (wqe_cache_ != nullptr) hold_wqe(qp, job->plan);
-    enqueue(qp, false);
+    enqueue(qp, false, qp.request_from);
     mark_pick(qp, job->plan);
     timer->update(qp);
     start(qp, job, t);

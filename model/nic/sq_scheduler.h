@@ -31,6 +31,7 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
 
   void activate(QpContext& qp, Time t) override;
   void slot_freed(Time t, std::uint32_t lane) override;
+  Time idle_time() const override;
 
   /// Where READs and atomics are held until their answer; null: no limit.
   void set_wqe_cache(WqeCache* cache) { wqe_cache_ = cache; }
@@ -68,9 +69,10 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
   void take_slot(std::uint32_t lane) {
     if (--slots_free_[lane] == 0) full_lanes_ |= 1U << lane;
   }
-  void run(Time now);
+  void run();
   static bool request_due(const QpContext& qp);
-  bool pick(Time now);
+  bool pick();
+  static Time earliest_pick(const QpContext& qp, bool response);
   void end_stall(Time now);
   void serve(QpContext& qp, bool response, Time t, bool again);
   void serve_response(QpContext& qp, Time t);
@@ -80,7 +82,7 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
   void start(QpContext& qp, TxJob* job, Time t);
   void retire_failed(QpContext& qp, Time t);
   void mark_pick(QpContext& qp, const transport::TxPlan& plan) const;
-  void enqueue(QpContext& qp, bool response);
+  void enqueue(QpContext& qp, bool response, Time from);
   void wake(int&);
   void response_due(QpContext*& qp);
   bool postpone_response(QpContext& qp);
@@ -116,6 +118,8 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
   bool running_ = false;
   Time wake_at_ = kTimeNever;
   Time full_since_ = kTimeNever;
+  Time idle_since_ = kTimeNever;
+  Time idle_before_{0};  ///< sum of the idle times that are over
   EventQueue<SqScheduler, int> wake_;
   EventQueue<SqScheduler, QpContext*> later_;  ///< responses that may not be sent yet
   EventQueue<SqScheduler, QpContext*> paced_;  ///< requests whose engine is busy

@@ -47,10 +47,11 @@ class PipelineStage {
   Time occupy(Time t, Time duration) {
     stats_.add_busy(duration);
     // Right behind what it has begun already.
-    return std::max(t + duration, server_.reserve(kTimeZero, duration).end);
+    return std::max(t + duration, server_.reserve_last(duration).end);
   }
 
-  Time free_at() const { return server_.free_at(); }
+  /// When a request that arrives at `t` would start.
+  Time start_of(Time t) const { return server_.start_of(t, interval_); }
   Time interval() const { return interval_; }
   Time latency() const { return latency_; }
   stats::UnitStats& stats() { return stats_; }
@@ -58,7 +59,7 @@ class PipelineStage {
  private:
   Time latency_;
   Time interval_;
-  Server server_;
+  PipelineServer server_;
   stats::UnitStats stats_;
 };
 

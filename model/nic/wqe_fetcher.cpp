@@ -19,11 +19,15 @@ WqeFetcher::WqeFetcher(const sc_core::sc_module_name& name, const config::NicCon
   wqes.bind(*this);
 }
 
+/// WQEs that have been decoded and not been sent.
+std::size_t WqeFetcher::waiting(const QpContext& qp) {
+  return qp.sq.size() -
+         static_cast<std::size_t>(std::min<std::uint64_t>(qp.tx_number - qp.sq_base, qp.sq.size()));
+}
+
 void WqeFetcher::fetch(QpContext& qp, Time t) {
   if (qp.sq_fetching || qp.sq_fetched == qp.sq_producer) return;
-  const std::size_t waiting = qp.sq.size() - static_cast<std::size_t>(std::min<std::uint64_t>(
-                                                 qp.tx_number - qp.sq_base, qp.sq.size()));
-  if (waiting * 2 >= buffered_) return;
+  if (waiting(qp) * 2 >= buffered_) return;
   const std::uint32_t ring_blocks = 1U << qp.sq_log_blocks;
   const std::uint32_t posted = static_cast<std::uint16_t>(qp.sq_producer - qp.sq_fetched);
   const std::uint32_t position = qp.sq_fetched & (ring_blocks - 1);
@@ -33,7 +37,6 @@ void WqeFetcher::fetch(QpContext& qp, Time t) {
   Fetch* fetch = fetches_pool_.take();
   fetch->qp = &qp;
   fetch->blocks = blocks;
-  fetch->asked = t;
   fetch->bytes.resize(std::size_t{blocks} * kWqeBlockBytes);
   if (free_slots_.empty()) {
     free_slots_.push_back(static_cast<std::uint32_t>(in_flight_.size()));
@@ -44,6 +47,7 @@ void WqeFetcher::fetch(QpContext& qp, Time t) {
   in_flight_[fetch->slot] = fetch;
   qp.sq_fetching = true;
   ++fetches_;
+  fetch->idle = scheduler->idle_time();
   const std::uint32_t before_wrap = std::min(blocks, ring_blocks - position);
   fetch->parts = before_wrap < blocks ? 2 : 1;
   dma->dma_read(t, qp.sq_address + std::uint64_t{position} * kWqeBlockBytes,
@@ -62,6 +66,8 @@ void WqeFetcher::dma_done(std::uint64_t token) {
   const Time now = sim_now();
   QpContext& qp = *fetch->qp;
   qp.sq_fetching = false;
+  if (waiting(qp) == 0) count_starvation(*fetch);
+  const Time first_start = stage_.start_of(now);
   const std::uint32_t used = decode(qp, fetch->bytes.data(), fetch->blocks, now);
   qp.sq_fetched = static_cast<std::uint16_t>(qp.sq_fetched + used);
   qp.sq_fetch_min = used == 0 ? protocol::kMaxWqeBlocks : 0;
@@ -71,9 +77,16 @@ void WqeFetcher::dma_done(std::uint64_t token) {
   if (qp.flushes_sends()) {
     completion->retire(qp, now);
   } else {
-    // When the last WQE has been decoded.
-    scheduler->activate(qp, stage_.free_at() - stage_.interval() + stage_.latency());
+    scheduler->activate(qp, used == 0 ? now : first_start + stage_.latency());
   }
+}
+
+void WqeFetcher::count_starvation(const Fetch& fetch) {
+  const Time idle = scheduler->idle_time();
+  const Time from = std::max(fetch.idle, idle_counted_);
+  if (idle <= from) return;
+  stage_.stats().add_stall(stats::StallCause::kWqe, idle - from);
+  idle_counted_ = idle;
 }
 
 bool WqeFetcher::blueflame(QpContext& qp, const std::uint8_t* blocks, std::uint32_t count, Time t) {
@@ -92,10 +105,12 @@ std::uint32_t WqeFetcher::decode(QpContext& qp, const std::uint8_t* bytes, std::
     const std::uint32_t size = std::max(1U, protocol::peek_wqe_blocks(at));
     if (used + size > count) break;
     const Time decoded = stage_.pass(t);
+    qp.sq_decoded = decoded - stage_.latency();
     transport::SendEntry& entry = qp.sq.push_slot();
     entry.issued = entry.finished = entry.placing = false;
     entry.status = protocol::WcStatus::kSuccess;
     entry.responded = 0;
+    entry.decode_start = qp.sq_decoded;
     if (!protocol::decode_wqe(at, std::size_t{size} * kWqeBlockBytes, entry.wqe, qp.type)) {
       entry.wqe.blocks = static_cast<std::uint8_t>(size);
       entry.status = protocol::WcStatus::kLocalQpOperationError;

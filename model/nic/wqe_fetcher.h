@@ -38,12 +38,17 @@ class WqeFetcher : public sc_core::sc_module, public WqeFetchIf, public pcie::Dm
     std::uint32_t blocks = 0;
     std::uint32_t slot = 0;
     std::uint32_t parts = 0;  ///< reads still to come (two when the ring wraps)
-    Time asked{0};
+    Time idle{0};             ///< SchedulerIf::idle_time() when it began
     std::vector<std::uint8_t> bytes;
   };
 
-  /// Decodes up to `count` blocks; returns how many were whole WQEs.
+  /// Decodes up to `count` blocks; returns how many belong to whole WQEs.
   std::uint32_t decode(QpContext& qp, const std::uint8_t* bytes, std::uint32_t count, Time t);
+
+  static std::size_t waiting(const QpContext& qp);
+  /// A fetch is over that its queue pair has waited for: time in which the scheduler had nothing to
+  /// send meanwhile is a stall.
+  void count_starvation(const Fetch& fetch);
 
   std::uint32_t prefetch_;
   std::uint32_t buffered_;
@@ -53,6 +58,7 @@ class WqeFetcher : public sc_core::sc_module, public WqeFetchIf, public pcie::Dm
   std::vector<Fetch*> in_flight_;
   std::vector<std::uint32_t> free_slots_;
   std::uint64_t fetches_ = 0;
+  Time idle_counted_{0};  ///< of the scheduler's idle time, up to where stalls have been counted
 };
 
 }  // namespace rnic::nic

@@ -18,7 +18,7 @@ tlm::tlm_sync_enum BurstPath::request(Direction direction, tlm::tlm_generic_payl
   if (kind == TlpClass::kRead && tlps.tlps > 1) {
     // The first of several read requests starts the stream of completions; later ones travel while
     // the answer to the first is under way.
-    const BitRate& rate = lane.server.rate();
+    const BitRate& rate = lane.rate();
     sent -= rate.time_for(tlps.wire_bytes) - rate.time_for(tlps.wire_bytes / tlps.tlps);
   }
   left = slot.end;

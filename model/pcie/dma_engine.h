@@ -117,7 +117,7 @@ class DmaEngine : public sc_core::sc_module, public DmaIf, private tlm::tlm_bw_t
   BitRate rate_;
   Time latency_;
   Time interval_;
-  Server issue_;
+  PipelineServer issue_;
   std::uint32_t total_tags_;
   std::uint32_t free_tags_;
   /// Shortest round trip of a read seen, and the tags that fill the link for that long.

@@ -18,9 +18,9 @@ CreditPools pools(const config::PcieCredits& c) {
 
 Lane::Lane(const std::string& name, const config::PcieConfig& config,
            const config::PcieCredits& credit_limits, std::uint64_t seed)
-    : server(protocol::tlp_rate(config.gen, config.lanes, config.mps, config.dllp_overhead)),
-      unit(name),
+    : unit(name),
       credits(pools(credit_limits)),
+      rate_(protocol::tlp_rate(config.gen, config.lanes, config.mps, config.dllp_overhead)),
       one_way_(config.one_way()),
       update_latency_(config.update_fc_latency),
       update_interval_(config.update_fc_interval),
@@ -29,7 +29,6 @@ Lane::Lane(const std::string& name, const config::PcieConfig& config,
                                    [](const CreditPool& pool) { return pool.finite(); })) {}
 
 void Lane::reset_statistics(Time now) {
-  server.server().reset_statistics();
   unit.reset(now);
   by_purpose.fill(TlpCounter{});
   replays = 0;
@@ -38,10 +37,10 @@ void Lane::reset_statistics(Time now) {
 }
 
 Reservation Lane::occupy(Time earliest, const protocol::TlpCount& tlps, tlm_ext::Purpose purpose) {
-  Reservation slot = server.reserve(earliest, tlps.wire_bytes);
+  Reservation slot = wire_.reserve(earliest, rate_.time_for(tlps.wire_bytes));
   if (errors_.possible()) {
     const std::uint32_t errors = errors_.strikes(tlps.wire_bytes * 8);
-    if (errors > 0) slot.end = server.server().reserve(slot.end, replay(errors, tlps)).end;
+    if (errors > 0) slot.end = wire_.reserve(slot.end, replay(errors, tlps)).end;
   }
   unit.add_busy(slot.end - slot.start);
   by_purpose[static_cast<std::size_t>(purpose)].add(tlps.tlps, tlps.payload_bytes, tlps.wire_bytes);
@@ -51,7 +50,7 @@ Reservation Lane::occupy(Time earliest, const protocol::TlpCount& tlps, tlm_ext:
 Time Lane::replay(std::uint32_t errors, const protocol::TlpCount& tlps) {
   // The Nak comes a round trip after the damaged packet; until then the wire carries in vain.
   const std::uint64_t packet_bytes = tlps.wire_bytes / tlps.tlps;
-  const Time once = 2 * one_way_ + server.rate().time_for(packet_bytes);
+  const Time once = 2 * one_way_ + rate_.time_for(packet_bytes);
   std::uint64_t all = errors;
   for (std::uint32_t again = errors; again > 0;) {  // what is sent again may be damaged again
     again = errors_.strikes(std::uint64_t{again} * packet_bytes * 8);

@@ -55,7 +55,8 @@ class Lane {
 
   void reset_statistics(Time now);
 
-  RateServer server;
+  const BitRate& rate() const { return rate_; }
+
   stats::UnitStats unit;
   std::array<TlpCounter, tlm_ext::kPurposeCount> by_purpose{};
   CreditPools credits;
@@ -64,6 +65,8 @@ class Lane {
  private:
   Time replay(std::uint32_t errors, const protocol::TlpCount& tlps);
 
+  BitRate rate_;
+  PipelineServer wire_;
   Time one_way_;
   Time update_latency_;
   Time update_interval_;

@@ -51,7 +51,7 @@ class Link : public sc_core::sc_module, private LinkEnds {
 
   const protocol::TlpRules& rules() const override { return rules_; }
   /// Rate left to TLPs, each direction.
-  const BitRate& rate() const { return lane(Direction::kToHost).server.rate(); }
+  const BitRate& rate() const { return lane(Direction::kToHost).rate(); }
   /// One way, switches and retimers included.
   Time latency() const { return latency_; }
 

@@ -16,7 +16,7 @@ TlpPath::TlpPath(const sc_core::sc_module_name& name, LinkEnds& ends)
       arriving_("arriving", this, &TlpPath::arrive),
       wakes_("wakes", this, &TlpPath::woken) {
   for (const Direction direction : {Direction::kToHost, Direction::kToDevice}) {
-    way(direction).forecast = RateServer(ends.lane(direction).server.rate());
+    way(direction).forecast = RateServer(ends.lane(direction).rate());
   }
 }
 

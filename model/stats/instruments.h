@@ -13,10 +13,19 @@ namespace rnic::stats {
 /// polls; this does not.
 class DeliveryMeter {
  public:
-  /// `on_start` is called once, when more than `skip` bytes have been delivered.
-  void expect(std::uint64_t skip, std::function<void()> on_start) {
-    skip_ = skip;
+  /// `on_start` is called once, when `skip` bytes of `total` have been delivered, `on_end` when all
+  /// have.
+  void expect(std::uint64_t skip, std::uint64_t total, std::function<void()> on_start,
+              std::function<void()> on_end) {
+    skip_ = next_ = skip;
+    total_ = total;
     on_start_ = std::move(on_start);
+    on_end_ = std::move(on_end);
+  }
+  /// Of what was expected, `bytes` will not come.
+  void shorten(std::uint64_t bytes) {
+    if (next_ == total_) next_ -= bytes;
+    total_ -= bytes;
   }
 
   /// Counts from `now` on, whatever was to be skipped.
@@ -24,13 +33,14 @@ class DeliveryMeter {
     started_ = true;
     start_ = end_ = now;
     skip_ = bytes_;
+    next_ = total_;
     if (on_start_) on_start_();
   }
 
   void deliver(std::uint32_t bytes, Time now) {
     bytes_ += bytes;
     end_ = now;
-    if (!started_ && bytes_ >= skip_) start(now);
+    if (bytes_ >= next_) reached(now);
   }
 
   /// Bytes delivered in all.
@@ -41,13 +51,33 @@ class DeliveryMeter {
   /// Bytes delivered since window_start().
   std::uint64_t counted() const { return started_ ? bytes_ - skip_ : 0; }
 
+  /// Begin and end of the time in which several streams are compared.
+  void open_common() { common_from_ = bytes_; }
+  void close_common() { common_to_ = bytes_; }
+  /// Bytes delivered in between.
+  std::uint64_t common() const { return common_to_ - common_from_; }
+
  private:
+  static constexpr std::uint64_t kNever = ~std::uint64_t{0};
+
+  void reached(Time now) {
+    if (!started_) start(now);
+    if (bytes_ < total_) return;
+    next_ = kNever;
+    if (on_end_) on_end_();
+  }
+
   std::uint64_t skip_ = 0;
+  std::uint64_t total_ = kNever;
+  std::uint64_t next_ = 0;  ///< something happens when so many are there
+  std::uint64_t common_from_ = 0;
+  std::uint64_t common_to_ = 0;
   std::uint64_t bytes_ = 0;
   bool started_ = false;
   Time start_{0};
   Time end_{0};
   std::function<void()> on_start_;
+  std::function<void()> on_end_;
 };
 
 /// Where the NIC finds the instruments of a queue pair; not part of the hardware.

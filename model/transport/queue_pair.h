@@ -32,6 +32,7 @@ struct SendEntry {
   bool holds_slot = false;          ///< READ, atomic, selective repeat: counts as outstanding
   bool sacked = false;  ///< READ, atomic: its request waits at the responder for its turn
   protocol::WcStatus status = protocol::WcStatus::kSuccess;
+  Time decode_start{0};  ///< when the NIC begins to decode it
   stats::MessageTrace* trace = nullptr;
 
   /// READs and atomics: the peer's answer completes them, not an acknowledgement.

@@ -21,6 +21,9 @@ struct Resource {
   std::string figures;  ///< what it did in that time; may be empty
 };
 
+/// Shares that differ by less come from what was under way at the ends of the window.
+constexpr double kAsBusy = 0.01;
+
 std::string without_digits(const std::string& name) {
   std::string kind;
   std::copy_if(name.begin(), name.end(), std::back_inserter(kind),
@@ -107,9 +110,21 @@ std::vector<Resource> ranked_resources(const Result& result) {
   add_links(result, resources);
   add_cpus(result, resources);
   add_units(result, resources);
-  std::stable_sort(resources.begin(), resources.end(), [](const Resource& a, const Resource& b) {
+  const auto busier = [](const Resource& a, const Resource& b) {
     return a.utilization > b.utilization;
-  });
+  };
+  // Of alike resources that are as busy, the first host's: it sends in most workloads.
+  const std::vector<Resource> as_reported = resources;
+  std::stable_sort(resources.begin(), resources.end(), busier);
+  const Resource first = resources.empty() ? Resource{} : resources.front();
+  const auto alike = [&first](const Resource& r) {
+    return r.kind == first.kind && r.utilization >= first.utilization - kAsBusy;
+  };
+  const auto named = std::find_if(as_reported.begin(), as_reported.end(), alike);
+  if (named == as_reported.end()) return resources;
+  const auto at = std::find_if(resources.begin(), resources.end(),
+                               [&](const Resource& r) { return r.name == named->name; });
+  std::rotate(resources.begin(), at, at + 1);
   return resources;
 }
 
@@ -265,6 +280,27 @@ std::optional<Bottleneck> longest_wait(const Result& result, const std::vector<R
   return bottleneck;
 }
 
+/// The places between scheduler and wire are taken nearly all the time, and nothing behind them is
+/// busy.
+std::optional<Bottleneck> transmit_slots(const Result& result,
+                                         const std::vector<Resource>& ranked) {
+  constexpr auto kFull = static_cast<std::size_t>(stats::StallCause::kDownstreamFull);
+  const auto waits_less = [](const UnitResult& a, const UnitResult& b) {
+    return a.stalled[kFull] < b.stalled[kFull];
+  };
+  const auto unit = std::max_element(result.units.begin(), result.units.end(), waits_less);
+  if (unit == result.units.end() || unit->stalled[kFull] < kSaturated) return std::nullopt;
+  Bottleneck bottleneck;
+  bottleneck.unit = "nic.tx_slots";
+  bottleneck.utilization = std::min(1.0, unit->stalled[kFull]);
+  bottleneck.why = busiest_clause(ranked) + ", but " + unit->name + " waits " +
+                   percent(bottleneck.utilization) +
+                   " of the time for one of the nic.tx_slots packets between it and the wire: too "
+                   "few for the time that reading payload over PCIe takes";
+  add_next(bottleneck, next_resource(ranked, ""));
+  return bottleneck;
+}
+
 std::uint64_t sum_counter(const Result& result, std::string_view name) {
   std::uint64_t sum = 0;
   for (const NamedCounts& host : result.counters) {
@@ -349,6 +385,7 @@ Bottleneck find_bottleneck(const Result& result) {
   if (!ranked.empty() && ranked.front().utilization >= kSaturated) return saturated(ranked);
   if (auto wait = longest_wait(result, ranked)) return *wait;
   if (auto losses = recovery(result, ranked)) return *losses;
+  if (auto slots = transmit_slots(result, ranked)) return *slots;
   return window(result, ranked);
 }
 

@@ -16,6 +16,7 @@ inline constexpr double kStalledMost = 0.5;
 ///   if it is saturated;
 /// - otherwise the longest wait (credits, pause, tags, context, translation, WQE), if it is long;
 /// - otherwise recovery from losses, if packets were sent again;
+/// - otherwise the places between scheduler and wire (nic.tx_slots), if none is free;
 /// - otherwise the window: `depth`, or outstanding READs.
 Bottleneck find_bottleneck(const Result& result);
 

@@ -2,6 +2,7 @@
 #include "simulation/collect.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "base/event_queue.h"
@@ -25,12 +26,14 @@ FlowResult& flow_between(const FlowMeasurement& measured, std::vector<FlowResult
   return flow;
 }
 
-/// Adds what was measured to a flow and to the whole.
-void add_flow(const FlowMeasurement& measured, FlowResult& flow, Result& result) {
-  const double throughput = gbps(measured.bytes, measured.window());
-  const double rate = measured.window() > kTimeZero
-                          ? static_cast<double>(measured.messages) / to_us(measured.window())
-                          : 0;
+/// Adds what was measured to a flow and to the whole; `common`: in which all flows ran, or zero.
+void add_flow(const FlowMeasurement& measured, Time common, FlowResult& flow, Result& result) {
+  const bool together = common > kTimeZero;
+  const Time window = together ? common : measured.window();
+  const double messages =
+      together ? measured.common_messages : static_cast<double>(measured.messages);
+  const double throughput = gbps(together ? measured.common_bytes : measured.bytes, window);
+  const double rate = window > kTimeZero ? messages / to_us(window) : 0;
   flow.throughput_gbps += throughput;
   flow.message_rate_mops += rate;
   flow.latency.merge(measured.latency);
@@ -44,7 +47,7 @@ void collect_flows(System& system, Result& result) {
   Time start = kTimeNever;
   Time end = kTimeZero;
   const auto add = [&](const FlowMeasurement& measured, FlowResult& flow) {
-    add_flow(measured, flow, result);
+    add_flow(measured, m.common_window(), flow, result);
     start = std::min(start, measured.window_start);
     end = std::max(end, measured.window_end);
   };
@@ -390,7 +393,17 @@ void collect_figures(System& system, Result& result) {
   result.sim.kernel_events = sc_core::sc_delta_count();
 }
 
-Result collect(System& system, const config::LoadedConfig& loaded, SteadyState* replayed) {
+/// How busy everything was while all streams ran, instead of until the last one's end.
+void take_shares(Result together, Result& result) {
+  result.units = std::move(together.units);
+  for (std::size_t i = 0; i < result.hosts.size(); ++i) {
+    result.hosts[i].cpu_busy = together.hosts[i].cpu_busy;
+    result.hosts[i].cpu_polling = together.hosts[i].cpu_polling;
+  }
+}
+
+Result collect(System& system, const config::LoadedConfig& loaded, SteadyState* replayed,
+               std::optional<Result> together) {
   Result result;
   result.version = RNICSIM_VERSION;
   result.config = config::resolved_json(loaded);
@@ -399,6 +412,10 @@ Result collect(System& system, const config::LoadedConfig& loaded, SteadyState* 
   collect_flows(system, result);
   collect_figures(system, result);
   if (replayed != nullptr) replayed->extend(result);
+  if (together) {
+    if (replayed != nullptr) replayed->extend(*together);
+    take_shares(std::move(*together), result);
+  }
   limit_shares(result);
   result.bottleneck = find_bottleneck(result);
   return result;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+
 #include "config/loader.h"
 #include "report/result.h"
 #include "simulation/system.h"
@@ -14,7 +16,9 @@ class SteadyState;
 void collect_figures(System& system, Result& result);
 
 /// What the system counted since its measured window began, as a Result (host-dependent figures
-/// of `sim` left at zero). `replayed`: what else happened, or null.
-Result collect(System& system, const config::LoadedConfig& loaded, SteadyState* replayed);
+/// of `sim` left at zero). `replayed`: what else happened, or null; `together`: figures at the end
+/// of the time in which all streams ran, if there was one.
+Result collect(System& system, const config::LoadedConfig& loaded, SteadyState* replayed,
+               std::optional<Result> together);
 
 }  // namespace rnic::testbench

@@ -91,6 +91,10 @@ Result simulate(const config::LoadedConfig& loaded) {
       SteadyState::possible(loaded.config)) {
     system.measurement.observer = &steady.emplace(system);
   }
+  std::optional<Result> together;
+  system.measurement.on_first_end = [&system, &together] {
+    collect_figures(system, together.emplace());
+  };
   try {
     run_to_completion(system);
   } catch (const sc_core::sc_report& report) {
@@ -107,7 +111,7 @@ Result simulate(const config::LoadedConfig& loaded) {
     throw SimulationError(std::to_string(system.measurement.corrupt_bytes) +
                           " payload bytes arrived different from what was sent");
   }
-  Result result = collect(system, loaded, steady ? &*steady : nullptr);
+  Result result = collect(system, loaded, steady ? &*steady : nullptr, std::move(together));
   result.sim.wall_s = seconds_since(start);
   result.sim.peak_rss_bytes = peak_rss_bytes();
   return result;

@@ -301,11 +301,16 @@ void SteadyState::extend_measurements() {
       const FlowProgress& b = after.flows[flow];
       m.bytes = later(m.bytes, a.delivered[i], b.delivered[i], periods_);
       m.messages = later(m.messages, a.completed[i], b.completed[i], periods_);
+      m.common_bytes = later(m.common_bytes, a.delivered[i], b.delivered[i], periods_);
+      m.common_messages += static_cast<double>(periods_ * (b.completed[i] - a.completed[i]));
       m.window_end = later(m.window_end, before.at, after.at, periods_);
       m.latency.repeat(before.latencies[direction], after.latencies[direction], periods_);
     }
   }
   Measurement& all = system_.measurement;
+  if (all.common_end != kTimeNever) {
+    all.common_end = later(all.common_end, before.at, after.at, periods_);
+  }
   all.breakdown.repeat(before.breakdown, after.breakdown, periods_);
   for (std::size_t i = 0; i < all.completions.size(); ++i) {
     all.completions[i] =

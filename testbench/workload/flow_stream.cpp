@@ -51,24 +51,28 @@ void Flow::drain(const Sender& sender) {
 void Flow::start_meter(Sender& sender) {
   // READs and atomics deliver to the requester, everything else to the peer.
   Endpoint& receiver = config::returns_data(config_.workload.op) ? *sender.local : *sender.remote;
-  sender.meter.expect(config_.sim.warmup * config_.workload.msg_size,
-                      [this] { measurement_.flow_warm(); });
+  // Messages of no bytes are counted one by one, by who sent them.
+  const std::uint64_t unit = std::max<std::uint64_t>(config_.workload.msg_size, 1);
+  measurement_.meters.push_back(&sender.meter);
+  sender.meter.expect(
+      config_.sim.warmup * unit, sender.total * unit, [this] { measurement_.flow_warm(); },
+      [this, &sender] { measurement_.stream_delivered(sender.meter.window_end()); });
   for (std::uint32_t qp = 0; qp < sender.qps.size(); ++qp) {
     receiver.qps[qp]->meter = &sender.meter;
   }
-  // Messages of no bytes show on no meter, so all of them count.
-  if (config_.sim.warmup == 0 || config_.workload.msg_size == 0) {
-    sender.meter.start(sender.local->core.now());
-  }
+  if (config_.sim.warmup == 0) sender.meter.start(sender.local->core.now());
 }
 
 void Flow::read_meter(Sender& sender) {
   FlowMeasurement& result = *sender.result;
   const std::uint64_t size = config_.workload.msg_size;
   result.window_start = sender.meter.window_start();
-  result.window_end = size == 0 ? sim_now() : sender.meter.window_end();
-  result.bytes = sender.meter.counted();
-  result.messages = size == 0 ? sender.completed : result.bytes / size;
+  const std::uint64_t unit = std::max<std::uint64_t>(size, 1);
+  result.window_end = sender.meter.window_end();
+  result.messages = sender.meter.counted() / unit;
+  result.bytes = size == 0 ? 0 : sender.meter.counted();
+  result.common_messages = static_cast<double>(sender.meter.common()) / static_cast<double>(unit);
+  result.common_bytes = size == 0 ? 0 : sender.meter.common();
 }
 
 bool Flow::fill_queues(Sender& sender) {
@@ -171,6 +175,7 @@ void Flow::complete(Sender& sender, std::uint32_t qp, Time now) {
   ++sender.completed;
   ++measurement_.messages_done;
   trace->mark(Stage::kPoll, now);
+  if (config_.workload.msg_size == 0) sender.meter.deliver(1, now);
   if (sender.completed > config_.sim.warmup) {
     measurement_.breakdown.add(*trace);
     sender.result->latency.add(trace->total());
@@ -192,7 +197,7 @@ FlowProgress Flow::progress() const {
   for (const Sender& sender : senders_) {
     for (const Sender::PerQp& qp : sender.qps) all.qps.push_back({qp.posted, qp.done, qp.quota});
     all.completed.push_back(sender.completed);
-    all.delivered.push_back(sender.meter.delivered());
+    all.delivered.push_back(config_.workload.msg_size == 0 ? 0 : sender.meter.delivered());
   }
   return all;
 }
@@ -203,6 +208,7 @@ void Flow::shorten(const std::vector<std::uint64_t>& messages) {
     for (Sender::PerQp& qp : sender.qps) {
       qp.quota -= *less;
       sender.total -= *less;
+      sender.meter.shorten(*less * std::max<std::uint64_t>(config_.workload.msg_size, 1));
       measurement_.messages_total -= *less;
       ++less;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <exception>
@@ -14,6 +15,7 @@
 #include "protocol/work_request.h"
 #include "stats/breakdown.h"
 #include "stats/histogram.h"
+#include "stats/instruments.h"
 #include "stats/stage.h"
 
 namespace rnic::testbench {
@@ -44,6 +46,8 @@ struct FlowMeasurement {
   std::uint64_t bytes = 0;
   Time window_start{0};
   Time window_end{0};
+  double common_messages = 0;  ///< delivered in Measurement::common_window()
+  std::uint64_t common_bytes = 0;
   stats::Histogram latency;
 
   Time window() const { return window_end - window_start; }
@@ -82,10 +86,14 @@ struct Measurement {
   std::uint64_t corrupt_bytes = 0;   ///< payload that arrived different from what was sent
   std::uint64_t messages_total = 0;  ///< expected over all flows, warm-up included
   std::uint64_t messages_done = 0;
-  std::exception_ptr failure;              ///< what ended a program early
-  std::function<void()> on_warm;           ///< all flows are past their warm-up
-  std::function<void()> on_done;           ///< all flows have finished
-  std::function<bool()> frames_under_way;  ///< somewhere in the network or in a NIC
+  std::vector<stats::DeliveryMeter*> meters;  ///< of all streams
+  Time common_start = kTimeNever;             ///< all streams are past their warm-up
+  Time common_end = kTimeNever;               ///< the first of them has delivered everything
+  std::exception_ptr failure;                 ///< what ended a program early
+  std::function<void()> on_warm;              ///< all flows are past their warm-up
+  std::function<void()> on_first_end;         ///< the time in which all streams ran is over
+  std::function<void()> on_done;              ///< all flows have finished
+  std::function<bool()> frames_under_way;     ///< somewhere in the network or in a NIC
   CompletionObserver* observer = nullptr;
 
   void count_completion(protocol::WcStatus status) {
@@ -100,7 +108,27 @@ struct Measurement {
     sc_core::wait(all_ready);
   }
   void flow_warm() {
-    if (++flows_warm == flows_total && on_warm) on_warm();
+    if (++flows_warm != flows_total) return;
+    if (on_warm) on_warm();
+    if (meters.size() != flows_total || common_end != kTimeNever) return;
+    common_start = kTimeZero;
+    for (stats::DeliveryMeter* meter : meters) {
+      common_start = std::max(common_start, meter->window_start());
+      meter->open_common();
+    }
+  }
+  /// A stream has delivered everything at `end`. Rates of streams that begin and end at different
+  /// times do not add up: what counts is the time in which all of them ran.
+  void stream_delivered(Time end) {
+    if (common_end != kTimeNever) return;
+    common_end = end;
+    for (stats::DeliveryMeter* meter : meters) meter->close_common();
+    if (common_window() > kTimeZero && meters.size() > 1 && on_first_end) on_first_end();
+  }
+  /// In which all streams ran; zero if there was no such time.
+  Time common_window() const {
+    if (common_start == kTimeNever || common_end == kTimeNever) return kTimeZero;
+    return std::max(kTimeZero, common_end - common_start);
   }
   void flow_done() {
     if (++flows_done == flows_total && on_done) on_done();

@@ -24,9 +24,7 @@ ProgramRun stream(const Settings& settings) {
   return run_well(with({{"workload.pattern", "bandwidth"}, {"sim.payload", "none"}}, settings));
 }
 
-// Disabled: the sum of rates of threads that end at different times exceeds the bound by up to 8 %,
-// and WQEs are picked before the decoder has begun with them.
-TEST(NicLimitsTest, DISABLED_TheSlowestInitiationIntervalBoundsTheRate) {
+TEST(NicLimitsTest, TheSlowestInitiationIntervalBoundsTheRate) {
   // One unit after the other takes 60 cycles of 2 ns for each message: 8.33 M/s, while four threads
   // could post 25 M/s.
   // Scheduler and packetizer of the peer have as much to do, with an ACK for each.
@@ -252,8 +250,7 @@ TEST(NicLimitsTest, LatencyRisesInStepsWithTheNumberOfRegions) {
 // Rates
 // --------------------------------------------------------------------------------------------
 
-// Disabled: likewise, 57 M/s where the packetizer lets 50 pass.
-TEST(NicLimitsTest, DISABLED_FourLimitsOfOneDevice) {
+TEST(NicLimitsTest, FourLimitsOfOneDevice) {
   // 32 B a cache line of BlueFlame at 20 ns, PCIe 3.0 x8, a packet every 20 ns, 25 Gb/s.
   const Settings device{{"pcie.gen", "3"},
                         {"pcie.lanes", "8"},

@@ -79,8 +79,9 @@ TEST(WqeFetcher, ReadsWhatIsPostedUpToThePrefetch) {
   ASSERT_EQ(rig.qp.sq.size(), 4U);
   EXPECT_EQ(rig.qp.sq[3].wqe.index, 3U);
   EXPECT_EQ(rig.qp.sq[0].wqe.length, 16U);  // two segments of 8 bytes
-  // In the device at 110; the fourth decode starts at 116 and takes 4.
-  EXPECT_EQ(rig.scheduler.activated, (std::vector<QpCall>{{kQpn, nanoseconds(120)}}));
+  // In the device at 110; each decode takes 4, and the fourth starts at 116.
+  EXPECT_EQ(rig.scheduler.activated, (std::vector<QpCall>{{kQpn, nanoseconds(114)}}));
+  EXPECT_EQ(rig.qp.sq[3].decode_start, nanoseconds(116));
   rig.unit.fetch(rig.qp, sim_now());
   sc_core::sc_start();
   EXPECT_EQ(rig.dma.reads.at(1).address, kRing + 4 * kWqeBlockBytes);

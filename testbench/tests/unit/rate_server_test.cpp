@@ -46,6 +46,44 @@ TEST(RateServer, BackToBackTransfers) {
   EXPECT_EQ(wire.server().busy(), nanoseconds(200));
 }
 
+TEST(PipelineServer, LaterRequestsDoNotKeepOutSoonerOnes) {
+  PipelineServer server;
+  const Time four = nanoseconds(4);
+  EXPECT_EQ(server.reserve(nanoseconds(100), four).start, nanoseconds(100));
+  // The gap before it takes what fits, in the order of the calls.
+  EXPECT_EQ(server.reserve(nanoseconds(20), four).start, nanoseconds(20));
+  EXPECT_EQ(server.reserve(nanoseconds(20), four).start, nanoseconds(24));
+  EXPECT_EQ(server.start_of(nanoseconds(97), four), nanoseconds(104));  // 3 ns are too few
+  EXPECT_EQ(server.start_of(nanoseconds(96), four), nanoseconds(96));
+  EXPECT_EQ(server.reserve(nanoseconds(30), four).start, nanoseconds(30));
+  EXPECT_EQ(server.reserve(nanoseconds(96), four).start, nanoseconds(96));
+  EXPECT_EQ(server.reserve(nanoseconds(97), four).start, nanoseconds(104));
+  // Back to back: no gap, the unit is as busy as a Server.
+  EXPECT_EQ(server.reserve(nanoseconds(108), four).start, nanoseconds(108));
+  EXPECT_EQ(server.reserve_last(four).start, nanoseconds(112));
+}
+
+TEST(PipelineServer, ShortRequestsDoNotPassLongOnesThatAskedForTheSameTime) {
+  PipelineServer server;
+  EXPECT_EQ(server.reserve(nanoseconds(100), nanoseconds(10)).start, nanoseconds(100));
+  EXPECT_EQ(server.reserve(nanoseconds(50), nanoseconds(80)).start, nanoseconds(110));  // too long
+  EXPECT_EQ(server.reserve(nanoseconds(50), nanoseconds(10)).start, nanoseconds(190));
+  EXPECT_EQ(server.reserve(nanoseconds(10), nanoseconds(10)).start, nanoseconds(10));
+}
+
+TEST(PipelineServer, KeepsSeveralGaps) {
+  // A stream that comes 200 ns ahead every 20 ns, and one without lead: both find room at once.
+  PipelineServer server;
+  const Time four = nanoseconds(4);
+  for (int i = 0; i < 50; ++i) {
+    const Time now = nanoseconds(20 * i);
+    const Time ahead = server.reserve(now + nanoseconds(100), four).start;
+    EXPECT_EQ(ahead, now + nanoseconds(100));
+    const Time straight = server.reserve(now + nanoseconds(7), four).start;
+    EXPECT_EQ(straight, now + nanoseconds(7)) << i;
+  }
+}
+
 TEST(PipelineStage, LatencyAndInitiationInterval) {
   const nic::Clock clock(500e6);  // 2 ns
   nic::PipelineStage stage("stage", config::StageConfig{10, 3}, clock);
