@@ -84,8 +84,10 @@ struct NicConfig {
   StageConfig atomic;  ///< issue of atomic operations
   StageConfig completion;
   LongMessage long_message;
-  std::uint32_t ports;                  ///< of an adapter: each a device of its own, in one slot
-  std::uint32_t functions;              ///< of a port: each with a PCIe link of its own
+  bool write_imm_needs_handle;  ///< the responder must have an address handle of the requester
+  bool write_imm_unsolicited;   ///< immediate data of WRITEs take no RECV
+  std::uint32_t ports;          ///< of an adapter: each a device of its own, in one slot
+  std::uint32_t functions;      ///< of a port: each with a PCIe link of its own
   std::uint32_t second_function_lanes;  ///< 0: as the first one's
   bool pcie_atomics;                    ///< atomics go to the root complex as AtomicOps
   Time loopback_latency;                ///< a frame of the port to itself, inside the NIC

@@ -201,6 +201,14 @@ void add_unacknowledged(ParameterTable& table) {
                            {{"drop", LongMessage::kDrop}, {"complete", LongMessage::kComplete}})
       .spec("IBTA vol. 1, 9.8.3: silently dropped; some adapters complete the RECV with an error")
       .means("UC and UD: fate of a message longer than its RECV (complete: local_length_error)");
+  table.flag("nic.write_imm_needs_handle", RNIC_FIELD(nic.write_imm_needs_handle), "false")
+      .spec("IBTA: no such rule; EFA's SRD refuses with a remote operation error (rdma-core)")
+      .means(
+          "a WRITE with immediate is refused when the responder has no address handle for "
+          "whom it comes from");
+  table.flag("nic.write_imm_unsolicited", RNIC_FIELD(nic.write_imm_unsolicited), "false")
+      .spec("IBTA vol. 1, 9.4.3: takes a RECV; EFA has a mode without (EFADV_QP_FLAGS_UNSOLICITED)")
+      .means("a WRITE with immediate completes at the responder without taking a RECV");
 }
 
 }  // namespace

@@ -204,6 +204,35 @@ void add_queues(ParameterTable& table) {
       .in("QPs")
       .assumed(kFreeChoice)
       .means("further connected QPs of each host that stay silent");
+  table
+      .choice<Mistake>("workload.mistake", RNIC_CHOICE(workload.mistake), "none",
+                       {{"none", Mistake::kNone},
+                        {"local_key", Mistake::kLocalKey},
+                        {"local_bounds", Mistake::kLocalBounds},
+                        {"local_pd", Mistake::kLocalPd},
+                        {"sink_not_writable", Mistake::kSinkNotWritable},
+                        {"too_long", Mistake::kTooLong},
+                        {"remote_key", Mistake::kRemoteKey},
+                        {"remote_bounds", Mistake::kRemoteBounds},
+                        {"remote_pd", Mistake::kRemotePd},
+                        {"remote_right", Mistake::kRemoteRight},
+                        {"qp_right", Mistake::kQpRight},
+                        {"misaligned", Mistake::kMisaligned},
+                        {"recv_small", Mistake::kRecvSmall},
+                        {"recv_key", Mistake::kRecvKey},
+                        {"qkey", Mistake::kQkey},
+                        {"handle_pd", Mistake::kHandlePd},
+                        {"no_handle", Mistake::kNoHandle}})
+      .assumed("an experiment with errors")
+      .means(
+          "what is wrong with one message of the first flow (bandwidth pattern); the result's "
+          "completions tell how it and those behind it end. qp_right, no_handle: with all "
+          "messages");
+  table.count("workload.mistake_at", RNIC_FIELD(workload.mistake_at), "1")
+      .range(1, 1e12)
+      .in("message")
+      .assumed(kFreeChoice)
+      .means("which message it is, counted from 1, warm-up included");
 }
 
 void add_buffers(ParameterTable& table) {

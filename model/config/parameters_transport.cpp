@@ -91,6 +91,9 @@ void add_protocol(ParameterTable& table) {
   table.flag("transport.sequence_nak", RNIC_FIELD(transport.sequence_nak), "true")
       .spec("IBTA vol. 1, 9.7.5.2.8: one NAK a gap")
       .means("go_back_n: a responder reports a gap; false: only timers find losses");
+  table.flag("transport.atomic_waits", RNIC_FIELD(transport.atomic_waits), "false")
+      .assumed("the responder keeps the order; true: requesters that spray packets over paths")
+      .means("an atomic is sent when the WRITEs and SENDs before it are acknowledged");
 }
 
 void add_reliability(ParameterTable& table) {

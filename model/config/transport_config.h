@@ -24,6 +24,7 @@ struct TransportConfig {
   std::uint32_t window;       ///< packets in flight on a QP; 0: no limit but that of the PSN space
   bool end_to_end_credits;    ///< RC: ACKs carry the number of RECVs, SENDs wait for them
   bool sequence_nak;          ///< a responder tells of a gap; else only the timer finds a loss
+  bool atomic_waits;          ///< for what is before it, in case the path reorders
   std::uint32_t ack_timeout;  ///< exponent: 4.096 us * 2^n, 0 = no timer
   std::uint32_t min_ack_timeout;  ///< smaller exponents than this count as this
   double ack_timeout_factor;      ///< expiry over 4.096 us * 2^n

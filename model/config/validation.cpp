@@ -266,12 +266,59 @@ void check_program(const Config& config) {
   }
 }
 
+/// A mistake that the operation or service cannot make would never be seen.
+void check_mistake(const Config& config) {
+  const WorkloadConfig& workload = config.workload;
+  const Mistake mistake = workload.mistake;
+  if (mistake == Mistake::kNone) return;
+  const auto need = [](bool met, const char* what) {
+    if (!met) throw ConfigError(std::string("this workload.mistake needs ") + what);
+  };
+  need(workload.program == Program::kNone && workload.pattern == Pattern::kBandwidth,
+       "workload.pattern=bandwidth and no workload.program");
+  const bool one_sided = !is_send(workload.op);
+  switch (mistake) {
+    case Mistake::kSinkNotWritable:
+      need(returns_data(workload.op), "workload.op=read or an atomic one");
+      break;
+    case Mistake::kTooLong:
+      need(is_atomic(workload.op) || config.transport.type == TransportType::kUd,
+           "an atomic workload.op (it has 8 B) or transport.type=ud (a datagram is one packet)");
+      break;
+    case Mistake::kMisaligned:
+      need(is_atomic(workload.op), "an atomic workload.op");
+      break;
+    case Mistake::kRemoteKey:
+    case Mistake::kRemoteBounds:
+    case Mistake::kRemotePd:
+    case Mistake::kRemoteRight:
+    case Mistake::kQpRight:
+      need(one_sided, "a workload.op that names remote memory");
+      break;
+    case Mistake::kRecvSmall:
+    case Mistake::kRecvKey:
+      need(!one_sided && workload.msg_size > 0, "workload.op=send or send_imm of at least 1 B");
+      break;
+    case Mistake::kQkey:
+    case Mistake::kHandlePd:
+      need(config.transport.type == TransportType::kUd, "transport.type=ud");
+      break;
+    case Mistake::kNoHandle:
+      need(config.nic.write_imm_needs_handle && workload.op == Op::kWriteImm,
+           "nic.write_imm_needs_handle=true and workload.op=write_imm");
+      break;
+    default:
+      break;
+  }
+}
+
 void check_workload(const Config& config) {
   const WorkloadConfig& workload = config.workload;
   if (is_dma(workload.op)) {
     check_dma_workload(workload);
     return;
   }
+  check_mistake(config);
   at_most("workload.signal_every", workload.signal_every, "workload.depth", workload.depth);
   at_most("workload.post_batch", workload.post_batch, "workload.depth", workload.depth);
   at_most("workload.recv_batch", workload.recv_batch, "workload.recv_depth", workload.recv_depth);

@@ -48,6 +48,27 @@ enum class QpOrder { kInTurn, kRandom };  ///< whose turn it is in a window of s
 
 enum class Program { kNone, kPingPong, kKvStore, kRingBuffer, kRendezvous, kSpinLock };
 
+/// What is wrong with one message of a workload, on purpose.
+enum class Mistake {
+  kNone,
+  kLocalKey,
+  kLocalBounds,
+  kLocalPd,
+  kSinkNotWritable,  ///< READ, atomics: the buffer for the answer lacks LOCAL_WRITE
+  kTooLong,
+  kRemoteKey,
+  kRemoteBounds,
+  kRemotePd,
+  kRemoteRight,
+  kQpRight,  ///< of all messages
+  kMisaligned,
+  kRecvSmall,
+  kRecvKey,
+  kQkey,
+  kHandlePd,
+  kNoHandle  ///< of all messages, with nic.write_imm_needs_handle
+};
+
 struct WorkloadConfig {
   Program program;  ///< an application on the verbs API instead of plain messages
   Op op;
@@ -82,6 +103,8 @@ struct WorkloadConfig {
   Time gap;                ///< latency pattern: pause before each message of the client
   bool srq;                ///< the RECVs of a thread come from one shared queue
   std::uint32_t idle_qps;  ///< further connected QPs that stay silent
+  Mistake mistake;
+  std::uint64_t mistake_at;  ///< which message of the first flow, from 1
 };
 
 }  // namespace rnic::config

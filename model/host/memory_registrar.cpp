@@ -273,6 +273,44 @@ Status MemoryRegistrar::change_rights(MemoryRegion& region, std::uint32_t pd,
   return Status::kOk;
 }
 
+RegistrationResult MemoryRegistrar::change_translation(AddressSpace& space,
+                                                       const MemoryRegion& region, std::uint64_t va,
+                                                       std::uint64_t length) {
+  RegistrationResult result;
+  result.cost = reg_call_cost_;
+  const bool zero_based = (region.access & protocol::kAccessZeroBased) != 0;
+  MemoryRegion changed = region;
+  changed.va = va;
+  changed.length = length;
+  changed.iova = zero_based ? 0 : va;
+  changed.npages = 0;
+  if (!is_valid(region.rkey) || (region.access & protocol::kAccessOnDemand) != 0 ||
+      !arguments_valid(changed, zero_based)) {
+    result.status = Status::kEinval;
+    return result;
+  }
+  result.status = space.pin(va, length);
+  if (result.status != Status::kOk) return result;
+  const std::vector<Run> runs = collect_runs(space, changed);
+  changed.page_size = best_page_size(runs, va, length);
+  changed.mtt_count = mtts_needed(va % changed.page_size, length, changed.page_size);
+  const auto mtt_base = context_.allocate_mtts(changed.mtt_count);
+  if (!mtt_base) {
+    space.unpin(va, length);
+    result.status = Status::kEnomem;
+    return result;
+  }
+  changed.mtt_base = *mtt_base;
+  write_mtts(changed, runs);
+  write_mpts(changed, zero_based);
+  context_.free_mtts(region.mtt_base, region.mtt_count);
+  space.unpin(region.va, region.length);
+  result.region = changed;
+  result.cost += reg_page_cost_ * static_cast<std::int64_t>(changed.npages) +
+                 dereg_page_cost_ * static_cast<std::int64_t>(region.npages);
+  return result;
+}
+
 RegistrationResult MemoryRegistrar::reg_mr(AddressSpace& space, std::uint32_t pd, std::uint64_t va,
                                            std::uint64_t length, protocol::AccessFlags access,
                                            std::uint64_t iova, bool zero_based) {

@@ -100,6 +100,11 @@ class MemoryRegistrar {
   /// for reg_mr, or when the region is not registered.
   Status change_rights(MemoryRegion& region, std::uint32_t pd, protocol::AccessFlags access);
 
+  /// Other memory of `space` under the same keys, as reg_mr; on-demand regions: EINVAL. What it
+  /// stood for is unpinned. Cost as of a registration and a deregistration.
+  RegistrationResult change_translation(AddressSpace& space, const MemoryRegion& region,
+                                        std::uint64_t va, std::uint64_t length);
+
   /// Invalidates the keys, then frees the translation and unpins the pages. EINVAL when the region
   /// is not registered (any more). Cost: `dereg_call_cost` and `dereg_page_cost` for each page.
   DeregistrationResult dereg_mr(AddressSpace& space, const MemoryRegion& region);

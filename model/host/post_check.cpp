@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/post_check.h"
 
+#include <algorithm>
+
 namespace rnic::host::verbs {
 namespace {
 
@@ -22,20 +24,25 @@ std::uint64_t bytes_of(const SendWr& wr) {
   return bytes;
 }
 
-PostVerdict judge_datagram(const PostRules& rules, const SendWr& wr) {
+bool has_oversized(const SendWr& wr) {
+  constexpr std::uint32_t kElementBits = 31;
+  return std::any_of(wr.sg_list, wr.sg_list + wr.num_sge,
+                     [](const protocol::Sge& sge) { return sge.length >> kElementBits != 0; });
+}
+
+PostVerdict judge_datagram(const SendWr& wr) {
   if (wr.opcode != WrOpcode::kSend && wr.opcode != WrOpcode::kSendWithImm) {
     return no("UD has SEND and SEND with immediate only");
   }
   if (wr.ah == nullptr) return no("a datagram needs an address handle");
-  if (bytes_of(wr) > rules.port_mtu) return no("a datagram must fit one packet of the port's MTU");
   return kAllowed;
 }
 
 /// IBTA vol 1, table 75.
-PostVerdict judge_service(const PostRules& rules, const QueuePair& qp, const SendWr& wr) {
+PostVerdict judge_service(const QueuePair& qp, const SendWr& wr) {
   switch (qp.cap.qp_type) {
     case QpType::kUd:
-      return judge_datagram(rules, wr);
+      return judge_datagram(wr);
     case QpType::kUc:
       if (returns_data(wr.opcode)) return no("UC has no READ and no atomics");
       // ibv_post_send(3) lists it, but no packet could carry it (IBTA vol 1, table 38).
@@ -66,8 +73,9 @@ bool accepts_work(QpState state) {
 PostVerdict judge_send(const PostRules& rules, const QueuePair& qp, const SendWr& wr) {
   if (!accepts_work(qp.state)) return no("the queue pair's state takes no send work");
   if (wr.num_sge > qp.cap.max_send_sge) return no("more gather elements than max_send_sge");
+  if (has_oversized(wr)) return no("a gather element of 2 GiB or more: WQEs have 31 bits for it");
   if (qp.cap.qp_type != QpType::kRc || rules.iwarp) {
-    const PostVerdict verdict = rules.iwarp ? judge_iwarp(wr) : judge_service(rules, qp, wr);
+    const PostVerdict verdict = rules.iwarp ? judge_iwarp(wr) : judge_service(qp, wr);
     if (verdict.status != Status::kOk) return verdict;
   }
   if (qp.sends.size() >= qp.cap.max_send_wr) return {Status::kEnomem, "the send queue is full"};

@@ -142,12 +142,12 @@ std::optional<Time> RootComplex::schedule_elsewhere(const tlm::tlm_generic_paylo
   }
   if (!is_for_peer(payload)) return std::nullopt;
   if (payload.is_read()) {
-    return std::max(strictly_visible_, peer_->read(arrival, payload.get_data_length()));
+    return std::max(peer_visible_, peer_->read(arrival, payload.get_data_length()));
   }
   const Time instant = peer_->write(arrival, payload.get_data_length());
   if (is_relaxed(payload)) return instant;
-  strictly_visible_ = std::max(strictly_visible_, instant);
-  return strictly_visible_;
+  peer_visible_ = std::max(peer_visible_, instant);
+  return peer_visible_;
 }
 
 Time RootComplex::schedule(const tlm::tlm_generic_payload& payload, Time arrival) {

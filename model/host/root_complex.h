@@ -143,6 +143,8 @@ class RootComplex : public sc_core::sc_module,
   Ring<MmioReader*> invalidations_;  ///< waiting for the device's answers, in order
   tlm_ext::PayloadPool payloads_;
   Time strictly_visible_{0};  ///< no later write that is not relaxed may become visible before
+  /// The same of the peer's memory: PCIe keeps no order of writes that take different ways.
+  Time peer_visible_{0};
   std::uint64_t faults_ = 0;
   EventQueue<RootComplex, tlm::tlm_generic_payload*> pending_;
   EventQueue<RootComplex, tlm_ext::PooledPayload*> registers_read_;

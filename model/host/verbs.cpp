@@ -41,7 +41,7 @@ Context::Context(const sc_core::sc_module_name& name, const config::Config& conf
       handlers_("interrupt_handlers", this, &Context::handle_interrupt),
       fault_handlers_(config.memory.odp_handlers),
       page_jobs_("page_jobs", this, &Context::pages_ready),
-      post_rules_{config.transport.protocol == config::Protocol::kIwarp, config.transport.mtu},
+      post_rules_{config.transport.protocol == config::Protocol::kIwarp},
       doorbell_registers_(config.cpu.doorbell_registers) {
   mailbox_address_ = allocate_ring(sizeof(protocol::CommandMailbox));
   create_event_rings();
@@ -60,11 +60,21 @@ std::uint64_t Context::read_register(Core& core, std::uint64_t offset) {
 }
 
 AddressHandle* Context::create_ah(Core& core, std::uint32_t pd, const protocol::AddressVector& av) {
-  if (pd == 0 || pd > pd_users_.size()) return nullptr;
+  if (!pd_exists(pd)) return nullptr;
   core.spend(cpu_.post_cost);  // user space builds it, as mlx5's driver does
   use_pd(pd);
   address_handles_.push_back(std::make_unique<AddressHandle>(AddressHandle{pd, av}));
-  return address_handles_.back().get();
+  AddressHandle* const made = address_handles_.back().get();
+  tell_address(core, protocol::CommandOpcode::kAddAddress, *made);
+  return made;
+}
+
+void Context::tell_address(Core& core, protocol::CommandOpcode opcode, const AddressHandle& ah) {
+  if (!nic_.write_imm_needs_handle) return;
+  protocol::CommandMailbox mailbox{};
+  mailbox.opcode = opcode;
+  mailbox.address = {ah.pd, ah.av};
+  execute(core, mailbox);
 }
 
 Status Context::destroy_ah(Core& core, AddressHandle* ah) {
@@ -72,6 +82,7 @@ Status Context::destroy_ah(Core& core, AddressHandle* ah) {
                                   [ah](const auto& kept) { return kept.get() == ah; });
   if (found == address_handles_.end()) return Status::kEinval;
   core.spend(cpu_.post_cost);
+  tell_address(core, protocol::CommandOpcode::kDropAddress, *ah);
   leave_pd(ah->pd);
   address_handles_.erase(found);
   return Status::kOk;
@@ -82,8 +93,12 @@ std::uint32_t Context::alloc_pd() {
   return static_cast<std::uint32_t>(pd_users_.size());  // 0 is no domain
 }
 
+bool Context::pd_exists(std::uint32_t pd) const {
+  return pd != 0 && pd <= pd_users_.size() && pd_users_[pd - 1] != kNoDomain;
+}
+
 Status Context::dealloc_pd(std::uint32_t pd) {
-  if (pd == 0 || pd > pd_users_.size() || pd_users_[pd - 1] == kNoDomain) return Status::kEinval;
+  if (!pd_exists(pd)) return Status::kEinval;
   if (pd_users_[pd - 1] > 0) return Status::kEbusy;
   pd_users_[pd - 1] = kNoDomain;
   return Status::kOk;

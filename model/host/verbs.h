@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <systemc>
 #include <unordered_map>
 #include <vector>
@@ -125,7 +126,6 @@ struct DriverStats {
 /// What a device and its wire allow a work request to ask.
 struct PostRules {
   bool iwarp = false;
-  std::uint32_t port_mtu = 4096;  ///< bytes of a datagram at most
 };
 
 /// An opened device: the user-space driver and the kernel's registration path. Every call spends
@@ -148,9 +148,14 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
   Status dealloc_pd(std::uint32_t pd);
   RegistrationResult reg_mr(Core& core, std::uint32_t pd, std::uint64_t addr, std::uint64_t length,
                             std::uint32_t access);
+  /// EBUSY: a window is bound to it. EINVAL: no such region.
   Status dereg_mr(Core& core, const MemoryRegion& region);
   /// ibv_rereg_mr with IBV_REREG_MR_CHANGE_PD and IBV_REREG_MR_CHANGE_ACCESS: the keys stay.
   Status rereg_mr(Core& core, MemoryRegion& region, std::uint32_t pd, std::uint32_t access);
+  /// ibv_rereg_mr with IBV_REREG_MR_CHANGE_TRANSLATION: other memory under the same keys. EBUSY: a
+  /// window is bound to it; else as reg_mr. A call that fails changes nothing.
+  Status rereg_mr_translation(Core& core, MemoryRegion& region, std::uint64_t addr,
+                              std::uint64_t length);
   /// ibv_advise_mr, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE: pages of an on-demand region are brought
   /// in while the caller goes on. EINVAL: not such a region, or a range outside it.
   Status advise_mr(Core& core, const MemoryRegion& region, std::uint64_t address,
@@ -288,11 +293,15 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
   void to_wc(const protocol::Cqe& cqe, Wc& wc);
   protocol::CommandStatus execute(Core& core, const protocol::CommandMailbox& mailbox);
   void create_event_rings();
+  bool pd_exists(std::uint32_t pd) const;
+  /// Tells a device that asks for them of address handles.
+  void tell_address(Core& core, protocol::CommandOpcode opcode, const AddressHandle& ah);
   void use_pd(std::uint32_t pd) { ++pd_users_.at(pd - 1); }
   void leave_pd(std::uint32_t pd) { --pd_users_.at(pd - 1); }
   Status execute_status(Core& core, const protocol::CommandMailbox& mailbox);
   std::uint64_t allocate_ring(std::uint64_t bytes);
   void write_shared_recv(const SharedReceiveQueue& srq, std::uint64_t ring, const RecvWr& wr);
+  bool has_windows(const MemoryRegion& region) const;
   /// Makes the device forget what it holds of the region's keys.
   void drop_cached_key(Core& core, const MemoryRegion& region);
 
@@ -353,6 +362,7 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
   std::vector<std::unique_ptr<CompletionChannel>> channels_;
   std::vector<std::unique_ptr<QueuePair>> qps_;  ///< by number, from kFirstQpn
   std::vector<std::uint32_t> pd_users_;          ///< by domain: objects that belong to it
+  std::set<std::uint32_t> windows_;              ///< indices of their keys
   std::array<EventRing, 2> event_rings_;         ///< asynchronous events, completions
   EventQueue<Context, std::uint32_t> handlers_;
   std::unordered_map<std::uint32_t, std::shared_ptr<PagedRegion>> on_demand_;  ///< by key

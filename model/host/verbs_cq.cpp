@@ -128,7 +128,7 @@ void Context::clean_cq(CompletionQueue& cq, const QueuePair& qp) {
     protocol::Cqe cqe;
     peek_cqe(cq, cq.consumer + i, cqe);
     if (cqe.qpn == qp.qpn) {
-      if (cqe.is_responder() && qp.cap.srq != nullptr) {
+      if (cqe.is_responder() && !cqe.unsolicited && qp.cap.srq != nullptr) {
         free_srq_slot(*qp.cap.srq, cqe.wqe_counter);
       }
       ++removed;
@@ -206,6 +206,10 @@ void Context::to_wc(const protocol::Cqe& cqe, Wc& wc) {
       wc.wc_flags |= Wc::kWithInv;
       wc.invalidated_rkey = cqe.imm;
     }
+    if (cqe.unsolicited) {
+      wc.wc_flags |= Wc::kUnsolicited;
+      return;
+    }
     if (SharedReceiveQueue* srq = qp->cap.srq; srq != nullptr) {
       wc.wr_id = srq->wr_ids[cqe.wqe_counter];
       free_srq_slot(*srq, cqe.wqe_counter);
@@ -213,8 +217,9 @@ void Context::to_wc(const protocol::Cqe& cqe, Wc& wc) {
       wc.wr_id = qp->recvs.front();
       qp->recvs.pop_front();
     }
-    const bool fatal =
-        qp->cap.qp_type == protocol::QpType::kRc || wc.status == protocol::WcStatus::kWrFlushError;
+    // A message that is too long costs UC and UD one RECV at most (nic.long_message).
+    const bool fatal = qp->cap.qp_type == protocol::QpType::kRc ||
+                       wc.status != protocol::WcStatus::kLocalLengthError;
     if (wc.status != protocol::WcStatus::kSuccess && fatal) learn_of_error(*qp);
     return;
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory windows and regions that work requests register: what the kernel does for them. Their keys
 // change in the device (nic/key_unit).
+#include <algorithm>
+
 #include "host/verbs.h"
 #include "protocol/mpt.h"
 #include "protocol/mtt.h"
@@ -13,6 +15,7 @@ using protocol::MptType;
 
 std::optional<MemoryWindow> Context::alloc_mw(Core& core, std::uint32_t pd, MwType type) {
   enter_kernel(core);
+  if (!pd_exists(pd)) return std::nullopt;
   const auto slot = context_memory_.allocate_mpt();
   if (!slot) return std::nullopt;
   MptEntry entry;
@@ -22,7 +25,17 @@ std::optional<MemoryWindow> Context::alloc_mw(Core& core, std::uint32_t pd, MwTy
   entry.pd = pd;
   context_memory_.write_mpt(slot->index, entry);
   use_pd(pd);
+  windows_.insert(slot->index);
   return MemoryWindow{type, pd, slot->key};
+}
+
+/// A window that is bound lies where the region's entries are.
+bool Context::has_windows(const MemoryRegion& region) const {
+  return std::any_of(windows_.begin(), windows_.end(), [&](std::uint32_t index) {
+    const MptEntry window = context_memory_.read_mpt(index);
+    return window.state == MptState::kValid && window.mtt_base >= region.mtt_base &&
+           window.mtt_base < region.mtt_base + region.mtt_count;
+  });
 }
 
 Status Context::dealloc_mw(Core& core, const MemoryWindow& window) {
@@ -36,6 +49,7 @@ Status Context::dealloc_mw(Core& core, const MemoryWindow& window) {
   keys.lkey = keys.rkey = window.rkey;
   drop_cached_key(core, keys);
   context_memory_.free_mpt(index);
+  windows_.erase(index);
   leave_pd(window.pd);
   return Status::kOk;
 }
@@ -55,6 +69,7 @@ Status Context::bind_mw(Core& core, QueuePair& qp, const MwBind& bind, std::uint
 std::optional<FastRegion> Context::alloc_fast_mr(Core& core, std::uint32_t pd,
                                                  std::uint32_t max_pages) {
   enter_kernel(core);
+  if (!pd_exists(pd)) return std::nullopt;
   const auto mtts = context_memory_.allocate_mtts(max_pages);
   if (!mtts) return std::nullopt;
   const auto slot = context_memory_.allocate_mpt();

@@ -15,6 +15,11 @@ constexpr std::uint64_t kEverything = ~std::uint64_t{0};
 RegistrationResult Context::reg_mr(Core& core, std::uint32_t pd, std::uint64_t addr,
                                    std::uint64_t length, std::uint32_t access) {
   core.sync();
+  if (!pd_exists(pd)) {
+    RegistrationResult refused;
+    refused.status = Status::kEinval;
+    return refused;
+  }
   RegistrationResult result = registrar_.reg_mr(space_, pd, addr, length, access);
   core.spend(result.cost);
   if (result.status == Status::kOk) {
@@ -32,6 +37,7 @@ RegistrationResult Context::reg_mr(Core& core, std::uint32_t pd, std::uint64_t a
 
 Status Context::dereg_mr(Core& core, const MemoryRegion& region) {
   core.sync();
+  if (has_windows(region)) return Status::kEbusy;
   const DeregistrationResult result = registrar_.dereg_mr(space_, region);
   if (result.status != Status::kOk) return result.status;
   leave_pd(region.pd);
@@ -74,6 +80,7 @@ void Context::unmap_for_device(Core& core, const MemoryRegion& region) {
 
 Status Context::rereg_mr(Core& core, MemoryRegion& region, std::uint32_t pd, std::uint32_t access) {
   core.sync();
+  if (!pd_exists(pd)) return Status::kEinval;
   const std::uint32_t old_pd = region.pd;
   const Status status = registrar_.change_rights(region, pd, access);
   core.spend(memory_config_.reg_call_cost);
@@ -81,6 +88,20 @@ Status Context::rereg_mr(Core& core, MemoryRegion& region, std::uint32_t pd, std
   leave_pd(old_pd);
   use_pd(pd);
   drop_cached_key(core, region);
+  return Status::kOk;
+}
+
+Status Context::rereg_mr_translation(Core& core, MemoryRegion& region, std::uint64_t addr,
+                                     std::uint64_t length) {
+  core.sync();
+  if (has_windows(region)) return Status::kEbusy;
+  const RegistrationResult result = registrar_.change_translation(space_, region, addr, length);
+  core.spend(result.cost);
+  if (result.status != Status::kOk) return result.status;
+  const MemoryRegion before = region;
+  region = result.region;
+  drop_cached_key(core, before);
+  if (unmap_cost_ > kTimeZero) unmap_for_device(core, before);
   return Status::kOk;
 }
 

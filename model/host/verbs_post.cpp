@@ -76,6 +76,9 @@ Status Context::check_key_operation(const QueuePair& qp, const SendWr& wr) {
       return Status::kEinval;
     }
     if (bind.window->type == MwType::kType2 && bind.length == 0) return Status::kEinval;
+    if (bind.window->type == MwType::kType1 && (bind.access & protocol::kAccessZeroBased) != 0) {
+      return Status::kEinval;
+    }
   }
   if (wr.opcode == WrOpcode::kRegMr) {
     const RegMr& reg = wr.reg;
@@ -127,7 +130,7 @@ Status Context::fill_wqe(const SendWr& wr, const QueuePair& qp) {
   wqe.inline_data = (wr.flags & SendFlags::kInline) != 0;
   wqe.imm_or_rkey = wr.opcode == WrOpcode::kSendWithInv ? wr.invalidate_key : wr.imm_data;
   wqe.is_datagram = qp.cap.qp_type == protocol::QpType::kUd;
-  if (wqe.is_datagram) wqe.datagram = {wr.ah->av, wr.remote_qpn, wr.remote_qkey};
+  if (wqe.is_datagram) wqe.datagram = {wr.ah->av, wr.ah->pd, wr.remote_qpn, wr.remote_qkey};
   wqe.remote_address = wr.remote_addr;
   wqe.rkey = wr.rkey;
   wqe.swap_or_add = wr.opcode == WrOpcode::kAtomicCmpAndSwp ? wr.swap : wr.compare_add;

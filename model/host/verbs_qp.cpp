@@ -15,9 +15,9 @@ using protocol::WqeOpcode;
 
 QueuePair* Context::create_qp(Core& core, std::uint32_t pd, CompletionQueue& send_cq,
                               CompletionQueue& recv_cq, const QpInitAttr& attr) {
-  if (attr.max_inline_data > nic_.max_inline || attr.max_send_sge > nic_.max_sge ||
-      attr.max_recv_sge > nic_.max_sge || attr.max_send_wr == 0 ||
-      (post_rules_.iwarp && attr.qp_type != protocol::QpType::kRc)) {
+  if (!pd_exists(pd) || attr.max_inline_data > nic_.max_inline ||
+      attr.max_send_sge > nic_.max_sge || attr.max_recv_sge > nic_.max_sge ||
+      attr.max_send_wr == 0 || (post_rules_.iwarp && attr.qp_type != protocol::QpType::kRc)) {
     return nullptr;
   }
   auto created = std::make_unique<QueuePair>();
@@ -76,7 +76,12 @@ QueuePair* Context::create_qp(Core& core, std::uint32_t pd, CompletionQueue& sen
 }
 
 Status Context::modify_qp(Core& core, QueuePair& qp, const QpAttr& attr, std::uint32_t mask) {
-  if (!protocol::qp_transition_allowed(qp.cap.qp_type, qp.state, attr.qp_state, mask)) {
+  using protocol::QpState;
+  const bool current_given = (mask & QpAttrMask::kCurState) != 0;
+  const QpState current = current_given ? attr.cur_qp_state : qp.state;
+  // Without kState attributes change and the state stays.
+  const QpState target = (mask & QpAttrMask::kState) != 0 ? attr.qp_state : current;
+  if (!protocol::qp_transition_allowed(qp.cap.qp_type, current, target, mask)) {
     return Status::kEinval;
   }
   protocol::CommandMailbox mailbox{};
@@ -84,7 +89,8 @@ Status Context::modify_qp(Core& core, QueuePair& qp, const QpAttr& attr, std::ui
   protocol::ModifyQpCommand& m = mailbox.modify_qp;
   m.qpn = qp.qpn;
   m.mask = mask;
-  m.state = attr.qp_state;
+  m.state = target;
+  m.current = current;
   m.access = attr.access_flags;
   m.qkey = attr.qkey;
   m.dest_qpn = attr.dest_qp_num;
@@ -99,11 +105,10 @@ Status Context::modify_qp(Core& core, QueuePair& qp, const QpAttr& attr, std::ui
   m.max_dest_rd_atomic = attr.max_dest_rd_atomic;
   m.drain_event = attr.en_sqd_async_notify && (mask & QpAttrMask::kEnSqdAsyncNotify) != 0;
   m.av = attr.ah_attr;
-  using protocol::QpState;
-  if (qp.state == QpState::kRtr && attr.qp_state == QpState::kRts) core.spend(connection_setup_);
+  if (current == QpState::kRtr && target == QpState::kRts) core.spend(connection_setup_);
   if (execute(core, mailbox) != CommandStatus::kOk) return Status::kEinval;
-  qp.state = attr.qp_state;
-  if (attr.qp_state == protocol::QpState::kReset) forget_work(qp);
+  qp.state = target;
+  if (target == QpState::kReset) forget_work(qp);
   return Status::kOk;
 }
 

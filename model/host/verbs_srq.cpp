@@ -21,7 +21,7 @@ std::uint32_t stride_of(const SharedReceiveQueue& srq) {
 }  // namespace
 
 SharedReceiveQueue* Context::create_srq(Core& core, std::uint32_t pd, const SrqInitAttr& attr) {
-  if (attr.max_wr == 0 || attr.max_wr > kMaxSrqWr || attr.max_sge == 0 ||
+  if (!pd_exists(pd) || attr.max_wr == 0 || attr.max_wr > kMaxSrqWr || attr.max_sge == 0 ||
       attr.max_sge > nic_.max_sge) {
     return nullptr;
   }
@@ -43,8 +43,8 @@ SharedReceiveQueue* Context::create_srq(Core& core, std::uint32_t pd, const SrqI
   srq->tail = static_cast<std::uint16_t>(slots - 1);
   protocol::CommandMailbox mailbox{};
   mailbox.opcode = CommandOpcode::kCreateSrq;
-  mailbox.create_srq = {srq->srqn, srq->log_entries, srq->ring_address, srq->doorbell_record,
-                        attr.max_sge};
+  mailbox.create_srq = {
+      srq->srqn, srq->log_entries, srq->ring_address, srq->doorbell_record, attr.max_sge, pd};
   srqs_.push_back(std::move(created));  // as a CQ
   if (execute_status(core, mailbox) != Status::kOk) {
     srqs_[srq->srqn - 1].reset();

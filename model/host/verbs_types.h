@@ -111,6 +111,8 @@ struct Wc {
   static constexpr std::uint32_t kGrh = 1;  ///< the buffer starts with a network header
   static constexpr std::uint32_t kWithImm = 2;
   static constexpr std::uint32_t kWithInv = 8;  ///< the peer's SEND ended `invalidated_rkey`
+  /// Of the peer's WRITE with immediate, which took no RECV (efadv_wc_is_unsolicited): wr_id is 0.
+  static constexpr std::uint32_t kUnsolicited = 1U << 31;
 
   std::uint64_t wr_id = 0;
   protocol::WcStatus status = protocol::WcStatus::kSuccess;
@@ -171,6 +173,8 @@ struct QpInitAttr {
 /// ibv_qp_attr with the fields that the model uses; `mask` bits as ibv_qp_attr_mask.
 struct QpAttr {
   protocol::QpState qp_state = protocol::QpState::kReset;
+  /// With kCurState: where the queue pair is, should the driver not know (SQE).
+  protocol::QpState cur_qp_state = protocol::QpState::kReset;
   std::uint32_t access_flags = 0;
   std::uint32_t qkey = 0;
   std::uint32_t dest_qp_num = 0;

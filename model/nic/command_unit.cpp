@@ -54,6 +54,9 @@ CommandStatus CommandUnit::dispatch(const protocol::CommandMailbox& mailbox, Tim
       translation->invalidate(mailbox.invalidate_mkey.key, mailbox.invalidate_mkey.first_mtt,
                               mailbox.invalidate_mkey.mtt_count);
       return CommandStatus::kOk;
+    case CommandOpcode::kAddAddress:
+    case CommandOpcode::kDropAddress:
+      return note_address(mailbox);
     case CommandOpcode::kCreateEq:
       if (events.size() == 0) return CommandStatus::kBadParameter;
       events->create(mailbox.create_eq);
@@ -61,6 +64,16 @@ CommandStatus CommandUnit::dispatch(const protocol::CommandMailbox& mailbox, Tim
     default:
       return dispatch_queue(mailbox, now);
   }
+}
+
+CommandStatus CommandUnit::note_address(const protocol::CommandMailbox& mailbox) {
+  if (address_book_ == nullptr) return CommandStatus::kBadParameter;
+  if (mailbox.opcode == CommandOpcode::kAddAddress) {
+    address_book_->add(mailbox.address.pd, mailbox.address.av);
+  } else {
+    address_book_->drop(mailbox.address.pd, mailbox.address.av);
+  }
+  return CommandStatus::kOk;
 }
 
 CommandStatus CommandUnit::dispatch_queue(const protocol::CommandMailbox& mailbox, Time now) {
@@ -150,7 +163,9 @@ bool CommandUnit::values_valid(const protocol::ModifyQpCommand& modify) const {
 CommandStatus CommandUnit::modify_qp(const protocol::ModifyQpCommand& modify, Time now) {
   QpContext* qp = queue_pairs_.find(modify.qpn);
   if (qp == nullptr) return CommandStatus::kBadResource;
-  if (!protocol::qp_transition_allowed(qp->type, qp->state, modify.state, modify.mask) ||
+  const bool elsewhere = (modify.mask & QpAttrMask::kCurState) != 0 && modify.current != qp->state;
+  if (elsewhere ||
+      !protocol::qp_transition_allowed(qp->type, qp->state, modify.state, modify.mask) ||
       !values_valid(modify)) {
     return CommandStatus::kBadParameter;
   }

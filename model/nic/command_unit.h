@@ -7,6 +7,7 @@
 #include "base/pool.h"
 #include "base/rate_server.h"
 #include "config/nic_config.h"
+#include "nic/address_book.h"
 #include "nic/interfaces.h"
 #include "pcie/dma.h"
 #include "protocol/command.h"
@@ -30,6 +31,9 @@ class CommandUnit : public sc_core::sc_module, public CommandIf, public pcie::Dm
   CommandUnit(const sc_core::sc_module_name& name, const config::NicConfig& config,
               transport::Transport& transport, QpTable& queue_pairs, bool path_mtus);
 
+  /// Where address handles are kept.
+  void set_address_book(AddressBook* book) { address_book_ = book; }
+
   void execute(std::uint64_t mailbox_address, Time t) override;
   void dma_done(std::uint64_t token) override;
 
@@ -43,6 +47,7 @@ class CommandUnit : public sc_core::sc_module, public CommandIf, public pcie::Dm
   protocol::CommandStatus dispatch(const protocol::CommandMailbox& mailbox, Time now);
   protocol::CommandStatus dispatch_qp(const protocol::CommandMailbox& mailbox, Time now);
   protocol::CommandStatus dispatch_queue(const protocol::CommandMailbox& mailbox, Time now);
+  protocol::CommandStatus note_address(const protocol::CommandMailbox& mailbox);
   protocol::CommandStatus create_qp(const protocol::CreateQpCommand& create);
   protocol::CommandStatus modify_qp(const protocol::ModifyQpCommand& modify, Time now);
   static void apply(QpContext& qp, const protocol::ModifyQpCommand& modify);
@@ -51,6 +56,7 @@ class CommandUnit : public sc_core::sc_module, public CommandIf, public pcie::Dm
 
   transport::Transport& transport_;
   QpTable& queue_pairs_;
+  AddressBook* address_book_ = nullptr;  ///< null: the device does not ask
   Time latency_;
   std::uint32_t max_rd_atomic_;
   bool any_mtu_;

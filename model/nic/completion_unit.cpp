@@ -33,6 +33,10 @@ void CompletionUnit::retire(QpContext& qp, Time t) {
     }
     if (failed && !qp.flushes_sends()) fail_sends(qp, t);
   }
+  // Local invalidation waits for all before it, which no packet of a peer tells of here.
+  if (qp.type == protocol::QpType::kUc && !qp.sq.empty() && qp.sq.front().wqe.is_key_operation()) {
+    scheduler->activate(qp, t);
+  }
   // Posted but never decoded: they must be flushed too.
   if (qp.flushes_sends() && qp.sq.empty()) wqes->fetch(qp, t);
   const bool idle = qp.sq.empty() || !qp.sq.front().issued;

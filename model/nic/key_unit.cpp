@@ -127,6 +127,7 @@ void KeyUnit::bind(Job* job, MptEntry& window, Time t) {
   const protocol::AccessFlags needed =
       protocol::kAccessMwBind | (writes ? protocol::kAccessLocalWrite : 0);
   if (region.type == MptType::kWindowType1 || region.type == MptType::kWindowType2 ||
+      region.zero_based ||
       protocol::check_access(region, job->region_key, job->qp->pd, job->address, job->length,
                              needed) != protocol::AccessResult::kOk) {
     finish(job, false, t);
@@ -183,6 +184,7 @@ void KeyUnit::finish(Job* job, bool allowed, Time t) {
   const std::uint64_t number = job->number;
   RxJob* const frame = job->frame;
   KeyClient* const client = job->client;
+  const bool binds = job->opcode == WqeOpcode::kBindMw;
   jobs_.give(job);
   if (frame != nullptr) {
     client->key_invalidated(frame, allowed, t);
@@ -192,7 +194,9 @@ void KeyUnit::finish(Job* job, bool allowed, Time t) {
   if (entry == nullptr || entry->finished) return;  // flushed meanwhile
   entry->finished = true;
   if (!allowed) {
-    entry->status = protocol::WcStatus::kMwBindError;
+    // Of local invalidation and fast registration: as Linux' rxe_req.c has it.
+    entry->status =
+        binds ? protocol::WcStatus::kMwBindError : protocol::WcStatus::kLocalQpOperationError;
   } else if (qp.tx_number == number) {
     ++qp.tx_number;
     qp.tx_offset = 0;

@@ -71,6 +71,10 @@ Nic::Nic(const sc_core::sc_module_name& name, const config::Config& config,
               config.transport.protocol != config::Protocol::kIwarp) {
   wire_transmit();
   wire_receive();
+  if (config.nic.write_imm_needs_handle) {
+    command.set_address_book(&address_book_);
+    responder.set_address_book(&address_book_);
+  }
   wire_caches(config);
   doorbell.set_translation_agent(translation_agent.get());
 }

@@ -5,6 +5,7 @@
 #include <systemc>
 
 #include "link/link_port.h"
+#include "nic/address_book.h"
 #include "nic/atomic_unit.h"
 #include "nic/command_unit.h"
 #include "nic/completion_unit.h"
@@ -77,6 +78,7 @@ class Nic : public sc_core::sc_module {
   transport::PortIdentity identity_;
   std::unique_ptr<transport::Encapsulation> encapsulation_;
   std::unique_ptr<transport::Transport> transport_;
+  AddressBook address_book_;
 
  public:
   transport::Transport& transport() { return *transport_; }

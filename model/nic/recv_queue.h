@@ -20,6 +20,7 @@ struct RecvQueue {
   std::uint64_t doorbell_record = 0;
   std::uint32_t log_entries = 0;
   std::uint32_t max_sge = 0;
+  std::uint32_t pd = 0;        ///< shared: that its buffers must belong to
   std::uint16_t producer = 0;  ///< RECVs posted, as last seen in the doorbell record
   std::uint16_t fetched = 0;   ///< RECVs read from the ring
   std::uint16_t position = 0;  ///< shared: ring slot of the next WQE to read

@@ -48,6 +48,7 @@ Responder::Responder(const sc_core::sc_module_name& name, const config::NicConfi
       move_bytes_(move_bytes),
       drops_long_messages_(config.long_message == config::LongMessage::kDrop),
       atomics_in_turn_(config.atomics_in_turn),
+      unsolicited_(config.write_imm_unsolicited),
       stage_(this->name(), config.responder, Clock(config.clock_hz)) {
   responder.bind(*this);
   atomic_client.bind(*this);
@@ -217,10 +218,14 @@ void Responder::check_remote(RxJob* job, Time t) {
 /// shared queue would have lost it.
 void Responder::remote_checked(RxJob* job, Time t) {
   const RxPlan& plan = job->plan;
-  if (plan.action == Action::kWrite && plan.has_imm && plan.last) {
-    need_recv(job, t, false);
-  } else {
+  if (plan.action != Action::kWrite || !plan.has_imm || !plan.last) {
     write_remote(job, t);
+  } else if (address_book_ != nullptr && !address_book_->knows(job->qp->pd, job->qp->av)) {
+    refuse(job, Refusal::kOperational, t);
+  } else if (unsolicited_) {
+    write_remote(job, t);
+  } else {
+    need_recv(job, t, false);
   }
 }
 
@@ -251,7 +256,9 @@ void Responder::next_piece(RxJob* job, Time t) {
   const protocol::Sge& piece = job->pieces[job->piece];
   Translation& request = job->translation;
   request.key = piece.lkey;
-  request.pd = job->qp->pd;
+  // A shared queue's RECVs belong to its own protection domain (IBTA vol 1, 10.2.9).
+  const bool of_shared = job->plan.action == Action::kSend && job->qp->rq->shared();
+  request.pd = of_shared ? job->qp->rq->pd : job->qp->pd;
   request.qpn = job->qp->qpn;
   request.needed_access = protocol::kAccessLocalWrite;
   request.refuse_faults = job->plan.action == Action::kSend && transport_.can_put_off();
@@ -402,7 +409,12 @@ void Responder::accept(RxJob* job, Time t) {
   const bool takes_recv = job->recv_taken && job->plan.last;
   if (!qp.rq->shared()) qp.receives_posted = qp.rq->available() - (takes_recv ? 1 : 0);
   transport_.accept(qp, job->plan, t, job->frame->trace);
-  if (takes_recv) complete_recv(job, t);
+  if (takes_recv) {
+    complete_recv(job, t);
+  } else if (unsolicited_ && job->plan.action == Action::kWrite && job->plan.has_imm &&
+             job->plan.last) {
+    report_immediate(job, t);
+  }
 }
 
 void Responder::key_invalidated(RxJob* job, bool allowed, Time t) {
@@ -417,9 +429,9 @@ void Responder::key_invalidated(RxJob* job, bool allowed, Time t) {
   }
 }
 
-void Responder::complete_recv(RxJob* job, Time t) {
-  QpContext& qp = *job->qp;
-  const RxPlan& plan = job->plan;
+protocol::Cqe Responder::completion_of(const RxJob& job) {
+  const QpContext& qp = *job.qp;
+  const RxPlan& plan = job.plan;
   using Kind = protocol::Cqe::Kind;
   protocol::Cqe cqe;
   cqe.kind = plan.action == Action::kWrite ? Kind::kRespWriteImm
@@ -428,14 +440,26 @@ void Responder::complete_recv(RxJob* job, Time t) {
                                            : Kind::kRespSend;
   cqe.qpn = qp.qpn;
   cqe.src_qp = plan.source_qpn != 0 ? plan.source_qpn : qp.dest_qpn;
-  cqe.grh = job->header_bytes > 0;
+  cqe.grh = job.header_bytes > 0;
   cqe.imm = plan.imm;
   cqe.solicited = plan.solicited;
-  cqe.wqe_counter = qp.recv().index;
   cqe.byte_count = plan.action == Action::kWrite ? plan.message_length + plan.written_before
                                                  : plan.message_offset + plan.length;
+  return cqe;
+}
+
+void Responder::complete_recv(RxJob* job, Time t) {
+  QpContext& qp = *job->qp;
+  protocol::Cqe cqe = completion_of(*job);
+  cqe.wqe_counter = qp.recv().index;
   completion_queues->post(qp.recv_cqn, cqe, job->frame->trace, t);
   recv_queues->consume(qp, t);
+}
+
+void Responder::report_immediate(RxJob* job, Time t) {
+  protocol::Cqe cqe = completion_of(*job);
+  cqe.unsolicited = true;
+  completion_queues->post(job->qp->recv_cqn, cqe, job->frame->trace, t);
 }
 
 void Responder::finish(RxJob* job, Time t, Time next) {

@@ -3,6 +3,7 @@
 
 #include <systemc>
 
+#include "nic/address_book.h"
 #include "nic/interfaces.h"
 #include "nic/stage.h"
 #include "pcie/dma.h"
@@ -50,6 +51,8 @@ class Responder : public sc_core::sc_module,
   stats::UnitStats& stats() { return stage_.stats(); }
   /// Instrumentation: meters of what arrives; may stay null.
   void set_instruments(stats::Instruments* instruments) { instruments_ = instruments; }
+  /// WRITEs with immediate of requesters that are not in `book` are refused.
+  void set_address_book(const AddressBook* book) { address_book_ = book; }
 
  private:
   void begin(RxJob* job, Time t);
@@ -70,7 +73,9 @@ class Responder : public sc_core::sc_module,
   void placed(RxJob* job, Time t, Time next);
   void accept(RxJob* job, Time t);
   void finish(RxJob* job, Time t, Time next);
+  static protocol::Cqe completion_of(const RxJob& job);
   void complete_recv(RxJob* job, Time t);
+  void report_immediate(RxJob* job, Time t);
   void refuse(RxJob* job, transport::Refusal why, Time t);
   /// One atomic less is under way; what waited for the last one goes on.
   void end_atomic(QpContext& qp, Time t);
@@ -81,6 +86,8 @@ class Responder : public sc_core::sc_module,
   bool move_bytes_;
   bool drops_long_messages_;  ///< of UC and UD
   bool atomics_in_turn_;
+  bool unsolicited_;                           ///< immediate data of WRITEs take no RECV
+  const AddressBook* address_book_ = nullptr;  ///< null: whoever sends immediate data is answered
   PipelineStage stage_;
   stats::Instruments* instruments_ = nullptr;
 };

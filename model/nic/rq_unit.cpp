@@ -20,6 +20,7 @@ void RqUnit::create_shared(const protocol::CreateSrqCommand& create) {
   queue->doorbell_record = create.doorbell_record;
   queue->log_entries = create.log_entries;
   queue->max_sge = create.max_sge;
+  queue->pd = create.pd;
   shared_[create.srqn] = std::move(queue);
 }
 

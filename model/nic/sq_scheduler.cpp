@@ -266,6 +266,10 @@ bool SqScheduler::key_operation(QpContext& qp, Time t) {
   transport::SendEntry* entry = qp.entry(qp.tx_number);
   if (entry == nullptr || !entry->wqe.is_key_operation() || entry->finished) return false;
   if (entry->issued || qp.state != protocol::QpState::kRts) return true;
+  // Work before it may still use the key, when it is resent or answered (Linux, rxe_req.c).
+  if (entry->wqe.opcode == protocol::WqeOpcode::kLocalInval && qp.tx_number != qp.sq_base) {
+    return true;
+  }
   if (entry->wqe.fence) {
     for (std::uint64_t i = qp.sq_base; i < qp.tx_number; ++i) {
       const transport::SendEntry& before = *qp.entry(i);

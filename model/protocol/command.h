@@ -25,8 +25,10 @@ enum class CommandOpcode : std::uint8_t {
   kCreateSrq,
   kArmSrq,  ///< set its limit
   kDestroySrq,
-  kQueryQp,    ///< result: the state
-  kResizeSrq,  ///< go on in another ring with more slots behind those of the old one
+  kQueryQp,     ///< result: the state
+  kResizeSrq,   ///< go on in another ring with more slots behind those of the old one
+  kAddAddress,  ///< an address handle, for devices that ask whether there is one
+  kDropAddress,
 };
 
 /// Status byte of a mailbox; the driver turns it into an errno-like result.
@@ -70,6 +72,7 @@ struct CreateSrqCommand {
   std::uint64_t ring_address;
   std::uint64_t doorbell_record;
   std::uint32_t max_sge;
+  std::uint32_t pd;
 };
 
 struct ArmSrqCommand {
@@ -107,6 +110,7 @@ struct ModifyQpCommand {
   std::uint32_t qpn;
   std::uint32_t mask;  ///< QpAttrMask bits
   QpState state;
+  QpState current;       ///< counts with QpAttrMask::kCurState: refused when the state is another
   std::uint32_t access;  ///< remote access flags of the QP
   std::uint32_t qkey;
   std::uint32_t dest_qpn;
@@ -120,6 +124,11 @@ struct ModifyQpCommand {
   std::uint32_t max_rd_atomic;
   std::uint32_t max_dest_rd_atomic;
   bool drain_event;  ///< to SQD: raise SQ_DRAINED
+  AddressVector av;
+};
+
+struct AddressCommand {
+  std::uint32_t pd;
   AddressVector av;
 };
 
@@ -146,6 +155,7 @@ struct CommandMailbox {
     CreateSrqCommand create_srq;
     ArmSrqCommand arm_srq;
     ResizeSrqCommand resize_srq;
+    AddressCommand address;
   };
 };
 static_assert(std::is_trivially_copyable_v<CommandMailbox>);

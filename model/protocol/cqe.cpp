@@ -24,6 +24,7 @@ constexpr Syndrome kSyndromes[] = {
 };
 
 constexpr std::uint32_t kGrhBit = 1U << 28;
+constexpr std::uint32_t kUnsolicitedBit = 1U << 30;
 
 std::uint8_t syndrome_of(WcStatus status) {
   for (const auto& s : kSyndromes) {
@@ -43,7 +44,8 @@ WcStatus status_of(std::uint8_t syndrome) {
 
 void encode_cqe(const Cqe& cqe, std::uint8_t* out) {
   std::memset(out, 0, kCqeBytes);
-  store_be32(out + 24, (cqe.grh ? kGrhBit : 0U) | (cqe.src_qp & 0xFF'FFFF));
+  store_be32(out + 24, (cqe.grh ? kGrhBit : 0U) | (cqe.unsolicited ? kUnsolicitedBit : 0U) |
+                           (cqe.src_qp & 0xFF'FFFF));
   store_be32(out + 36, cqe.imm);
   store_be32(out + 44, cqe.byte_count);
   if (cqe.is_error()) out[55] = syndrome_of(cqe.status);
@@ -56,6 +58,7 @@ void encode_cqe(const Cqe& cqe, std::uint8_t* out) {
 Cqe decode_cqe(const std::uint8_t* in) {
   Cqe cqe;
   cqe.grh = (load_be32(in + 24) & kGrhBit) != 0;
+  cqe.unsolicited = (load_be32(in + 24) & kUnsolicitedBit) != 0;
   cqe.src_qp = load_be32(in + 24) & 0xFF'FFFF;
   cqe.imm = load_be32(in + 36);
   cqe.byte_count = load_be32(in + 44);

@@ -31,8 +31,9 @@ struct Cqe {
   std::uint32_t byte_count = 0;
   std::uint16_t wqe_counter = 0;
   bool solicited = false;
-  bool grh = false;    ///< a datagram's buffer starts with its network header
-  bool owner = false;  ///< flips every pass of the ring
+  bool grh = false;          ///< a datagram's buffer starts with its network header
+  bool unsolicited = false;  ///< immediate data that took no RECV
+  bool owner = false;        ///< flips every pass of the ring
 
   bool is_error() const { return kind == Kind::kRequesterError || kind == Kind::kResponderError; }
   bool is_responder() const {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "protocol/byte_order.h"
 
@@ -19,6 +20,16 @@ bool has_remote_segment(const SendWqe& wqe) {
 }
 
 constexpr std::uint32_t kDatagramSegments = 3;
+
+// The handle's protection domain, as mlx4's address vectors have it: its 20 bits lie above those of
+// the queue pair's number and of the flow label.
+constexpr std::uint32_t kNumberBits = 24;
+constexpr std::uint32_t kFlowLabelBits = 20;
+constexpr std::uint32_t kLowDomainBits = 32 - kNumberBits;
+
+constexpr std::uint32_t low_bits(std::uint32_t value, std::uint32_t bits) {
+  return value & ((1U << bits) - 1);
+}
 
 std::uint32_t header_segments(const SendWqe& wqe) {
   return 1U + (wqe.is_datagram ? kDatagramSegments : 0U) + (has_remote_segment(wqe) ? 1U : 0U) +
@@ -44,7 +55,7 @@ void store_datagram(std::uint8_t* p, const Datagram& datagram) {
   store_be32(p, datagram.qkey);
   store_be16(p + 4, av.udp_source_port);
   store_be16(p + 6, av.vlan_id);
-  store_be32(p + 8, datagram.destination_qpn);
+  store_be32(p + 8, low_bits(datagram.destination_qpn, kNumberBits) | datagram.pd << kNumberBits);
   p[12] = av.service_level;
   p[13] = av.lane;
   store_be16(p + 14, av.destination_lid);
@@ -52,7 +63,8 @@ void store_datagram(std::uint8_t* p, const Datagram& datagram) {
   std::copy(av.destination_mac.begin(), av.destination_mac.end(), p + 20);
   p[26] = av.traffic_class;
   p[27] = av.hop_limit;
-  store_be32(p + 28, av.flow_label);
+  store_be32(p + 28, low_bits(av.flow_label, kFlowLabelBits) |
+                         datagram.pd >> kLowDomainBits << kFlowLabelBits);
   std::copy(av.destination_gid.begin(), av.destination_gid.end(), p + 32);
 }
 
@@ -61,7 +73,10 @@ void load_datagram(const std::uint8_t* p, Datagram& datagram) {
   datagram.qkey = load_be32(p);
   av.udp_source_port = load_be16(p + 4);
   av.vlan_id = load_be16(p + 6);
-  datagram.destination_qpn = load_be32(p + 8);
+  const std::uint32_t number = load_be32(p + 8);
+  const std::uint32_t label = load_be32(p + 28);
+  datagram.destination_qpn = low_bits(number, kNumberBits);
+  datagram.pd = number >> kNumberBits | label >> kFlowLabelBits << kLowDomainBits;
   av.service_level = p[12];
   av.lane = p[13];
   av.destination_lid = load_be16(p + 14);
@@ -69,8 +84,14 @@ void load_datagram(const std::uint8_t* p, Datagram& datagram) {
   std::copy_n(p + 20, av.destination_mac.size(), av.destination_mac.begin());
   av.traffic_class = p[26];
   av.hop_limit = p[27];
-  av.flow_label = load_be32(p + 28);
+  av.flow_label = low_bits(label, kFlowLabelBits);
   std::copy_n(p + 32, av.destination_gid.size(), av.destination_gid.begin());
+}
+
+/// A sum of lengths, or the largest that a field holds: more than any message may have.
+std::uint32_t bounded(std::uint64_t length) {
+  return static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(length, std::numeric_limits<std::uint32_t>::max()));
 }
 
 Sge load_sge(const std::uint8_t* p) {
@@ -181,6 +202,7 @@ bool decode_wqe(const std::uint8_t* in, std::size_t available, SendWqe& out, QpT
   }
   out.length = 0;
   out.sge_count = 0;
+  std::uint64_t length = 0;
   out.inline_data = p < end && (load_be32(p) & kInlineFlag) != 0;
   if (out.inline_data) {
     out.length = load_be32(p) & ~kInlineFlag;
@@ -191,8 +213,9 @@ bool decode_wqe(const std::uint8_t* in, std::size_t available, SendWqe& out, QpT
   }
   for (; p < end && out.sge_count < kMaxSge; p += kWqeSegmentBytes) {
     out.sge[out.sge_count] = load_sge(p);
-    out.length += out.sge[out.sge_count++].length;
+    length += out.sge[out.sge_count++].length;
   }
+  out.length = bounded(length);
   return true;
 }
 
@@ -213,14 +236,15 @@ void encode_recv_wqe(const Sge* sge, std::uint32_t count, std::uint32_t max_sge,
 
 void decode_recv_wqe(const std::uint8_t* in, std::uint32_t max_sge, RecvWqe& out) {
   out.sge_count = 0;
-  out.length = 0;
+  std::uint64_t length = 0;
   for (std::uint32_t i = 0; i < std::min(max_sge, kMaxSge); ++i) {
     const Sge sge = load_sge(in + std::size_t{i} * kWqeSegmentBytes);
     if (sge.lkey == kInvalidLkey) break;
     if (sge.length == 0) continue;  // an empty element is skipped
     out.sge[out.sge_count++] = sge;
-    out.length += sge.length;
+    length += sge.length;
   }
+  out.length = bounded(length);
 }
 
 }  // namespace rnic::protocol

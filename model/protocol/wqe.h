@@ -23,6 +23,7 @@ inline constexpr std::uint32_t kMaxSge = 30;
 /// Where a datagram goes. Source addresses are not part of a WQE: they are the port's own.
 struct Datagram {
   AddressVector av;
+  std::uint32_t pd = 0;  ///< of the address handle, modulo 2^20
   std::uint32_t destination_qpn = 0;
   std::uint32_t qkey = 0;
 };

@@ -97,10 +97,12 @@ void RcTransport::note_credits(QueuePair& qp, const Incoming& in) const {
 }
 
 bool RcTransport::may_issue(const QueuePair& qp, const SendEntry& entry) const {
-  if (entry.wqe.fence) {
+  const bool waits = config_.atomic_waits && entry.wqe.is_atomic();
+  if (entry.wqe.fence || waits) {
     const auto ahead = static_cast<std::size_t>(qp.tx_number - qp.sq_base);
     for (std::size_t i = 0; i < ahead; ++i) {
-      if (qp.sq[i].answered_by_response() && !qp.sq[i].finished) return false;
+      const bool kept = qp.sq[i].answered_by_response() ? entry.wqe.fence : waits;
+      if (kept && !qp.sq[i].finished) return false;
     }
   }
   if (entry.answered_by_response() && qp.outstanding_reads >= qp.max_rd_atomic) return false;

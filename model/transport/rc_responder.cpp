@@ -441,6 +441,11 @@ bool RcTransport::plan_response(QueuePair& qp, Time now, TxPlan& plan) {
       ++counters_.acks_sent;
       qp.next_ack_at = std::max(now, response.ready) + config_.ack_gap;
       qp.responses.pop_front();
+      // One that was pushed before this one left keeps the distance, too, unless data wait behind.
+      if (config_.ack_gap > kTimeZero && qp.responses.size() == 1 &&
+          qp.responses.front().kind == Kind::kAck) {
+        qp.responses.front().ready = std::max(qp.responses.front().ready, qp.next_ack_at);
+      }
       return true;
   }
   if (!plan.last) return true;

@@ -16,6 +16,7 @@ struct RcConfig {
   std::uint32_t window = 0;  ///< packets in flight at most, also what a responder reorders; 0: any
   bool selective_repeat = false;    ///< else go-back-N
   bool sequence_nak = true;         ///< go-back-N: a gap is reported
+  bool atomic_waits = false;        ///< until what is before it is acknowledged
   bool end_to_end_credits = false;  ///< ACKs tell of RECVs, SENDs wait for them (9.7.7.2)
   RetransmissionTimers timers{};
 };

@@ -29,6 +29,10 @@ WcStatus check_work(const QueuePair& qp, const protocol::SendWqe& wqe) {
   if (qp.type != QpType::kRc && !service_has(qp.type, wqe.opcode)) {
     return WcStatus::kLocalQpOperationError;
   }
+  constexpr std::uint32_t kDomainMask = (1U << 20) - 1;  // what a WQE holds of it
+  if (wqe.is_datagram && ((wqe.datagram.pd ^ qp.pd) & kDomainMask) != 0) {
+    return WcStatus::kLocalQpOperationError;  // IBTA vol 1, 10.2.3: a handle of another domain
+  }
   const std::uint32_t longest = qp.type == QpType::kUd ? qp.mtu : kMaxMessageBytes;
   const bool atomic_ok = !wqe.is_atomic() || wqe.length == protocol::kAtomicBytes;
   return wqe.length <= longest && atomic_ok ? WcStatus::kSuccess : WcStatus::kLocalLengthError;

@@ -135,12 +135,24 @@ void Endpoint::create() {
     receives_posted.push_back(0);
     receives_used.push_back(0);
   }
+  if (w.mistake != config::Mistake::kNone) make_spare();
+}
+
+void Endpoint::make_spare() {
+  constexpr std::uint32_t kAll = protocol::kAccessLocalWrite | protocol::kAccessRemoteMask;
+  foreign_pd_ = host.verbs.alloc_pd();
+  const auto make = [&](std::uint32_t pd, std::uint32_t access) {
+    return host.verbs.reg_mr(core, pd, host.space.map(region_bytes_), region_bytes_, access).region;
+  };
+  spare.plain = make(pd_, 0);
+  spare.foreign = make(foreign_pd_, kAll);
 }
 
 host::verbs::QpAttr Endpoint::initial_attributes(std::uint32_t& mask) const {
   host::verbs::QpAttr init;
   init.qp_state = QpState::kInit;
-  init.access_flags = protocol::kAccessRemoteMask;
+  const bool no_right = config_.workload.mistake == config::Mistake::kQpRight;
+  init.access_flags = no_right ? 0 : protocol::kAccessRemoteMask;
   init.qkey = kQkey;
   const bool datagrams = type_of(config_) == QpType::kUd;
   mask = QpAttrMask::kState | QpAttrMask::kPkeyIndex | QpAttrMask::kPort |
@@ -200,7 +212,12 @@ void Endpoint::connect(std::uint32_t i, const QpInfo& peer, const protocol::Addr
                       host::status_name(status) +
                       " (see transport.max_rd_atomic, nic.max_rd_atomic)");
   }
-  if (type_of(config_) != QpType::kUd) return;
+  const config::Mistake mistake = config_.workload.mistake;
+  const bool asked = config_.nic.write_imm_needs_handle && mistake != config::Mistake::kNoHandle;
+  if (type_of(config_) != QpType::kUd && !asked) return;
+  if (mistake == config::Mistake::kHandlePd) {
+    spare.foreign_path = host.verbs.create_ah(core, foreign_pd_, path);
+  }
   paths.resize(qps.size());
   paths[i] = host.verbs.create_ah(core, pd_, path);
 }

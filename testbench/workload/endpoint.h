@@ -47,6 +47,14 @@ class Endpoint {
     std::vector<host::MemoryRegion> receive_regions;
   };
 
+  /// What a workload.mistake needs.
+  struct Spare {
+    host::MemoryRegion plain;    ///< without any right
+    host::MemoryRegion foreign;  ///< of another protection domain
+    host::verbs::AddressHandle* foreign_path = nullptr;
+  };
+  Spare spare;
+
   host::Host& host;
   host::Core core;
   Waiting waiting;
@@ -74,6 +82,7 @@ class Endpoint {
  private:
   host::verbs::QpAttr initial_attributes(std::uint32_t& mask) const;
   host::Status bring_up(std::uint32_t i, const QpInfo& peer, const protocol::AddressVector& path);
+  void make_spare();
   void size_buffers();
   std::uint64_t map_buffer(std::uint64_t bytes);
   void register_buffer(std::uint64_t base, std::vector<host::MemoryRegion>& out);
@@ -82,6 +91,7 @@ class Endpoint {
   config::BufferMemory memory_;
   std::uint32_t index_;
   std::uint32_t pd_ = 0;
+  std::uint32_t foreign_pd_ = 0;
   std::uint64_t region_bytes_ = 0;
   std::vector<std::uint32_t> places_;  ///< by number of a queue pair beyond the first one's
 };

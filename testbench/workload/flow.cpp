@@ -59,6 +59,7 @@ Flow::Flow(const sc_core::sc_module_name& name, const config::Config& config, En
       to_server_(to_server),
       to_client_(to_client),
       measurement_(measurement),
+      mistakes_(config, measurement.flows_total == 0),
       client_player_{&client,
                      &server,
                      {},
@@ -197,10 +198,10 @@ void Flow::post_receives(Endpoint& self, std::uint32_t qp, std::uint32_t count) 
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint64_t slot = self.receives_posted[qp]++ % self.total_slots();
     const Endpoint::Buffer& buffer = self.buffers[qp];
-    const protocol::Sge sge{
-        self.slot_address(buffer.receive, slot),
-        self.header_room + static_cast<std::uint32_t>(config_.workload.msg_size),
-        buffer.receive_regions[static_cast<std::size_t>(slot / self.slots)].lkey};
+    protocol::Sge sge{self.slot_address(buffer.receive, slot),
+                      self.header_room + static_cast<std::uint32_t>(config_.workload.msg_size),
+                      buffer.receive_regions[static_cast<std::size_t>(slot / self.slots)].lkey};
+    if (&self == &server_ && qp == 0) mistakes_.spoil_recv(self.receives_posted[qp], sge);
     const host::verbs::RecvWr wr{slot, &sge, 1};
     if (self.srq != nullptr) {
       self.host.verbs.post_srq_recv(self.core, *self.srq, &wr, 1);

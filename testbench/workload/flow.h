@@ -10,6 +10,7 @@
 #include "workload/atomic_targets.h"
 #include "workload/endpoint.h"
 #include "workload/measurement.h"
+#include "workload/mistakes.h"
 
 namespace rnic::testbench {
 
@@ -113,6 +114,7 @@ class Flow : public sc_core::sc_module {
   bool unacknowledged() const;
   bool placement_known(const Sender& sender) const;
   void drain(const Sender& sender);
+  void collect_flushed(Sender& sender);
   void start_meter(Sender& sender);
   void read_meter(Sender& sender);
   void reap(Sender& sender, const host::verbs::Wc& wc);
@@ -135,6 +137,7 @@ class Flow : public sc_core::sc_module {
   protocol::AddressVector to_server_;
   protocol::AddressVector to_client_;
   Measurement& measurement_;
+  Mistakes mistakes_;
   std::vector<FlowMeasurement> measured_;
   std::vector<Sender> senders_;
   TracePool traces_;

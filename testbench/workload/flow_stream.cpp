@@ -31,6 +31,7 @@ void Flow::stream(Sender& sender) {
     for (std::uint32_t i = 0; i < count; ++i) reap(sender, wcs[i]);
   }
   core.sync();
+  if (sender.stopped) collect_flushed(sender);
   if (unacknowledged()) drain(sender);
   read_meter(sender);
 }
@@ -46,6 +47,20 @@ void Flow::drain(const Sender& sender) {
     seen = sender.meter.delivered();
     wait(to_sc_time(quiet));
   } while (sender.meter.delivered() != seen || measurement_.frames_under_way());
+}
+
+/// Behind a failure everything that was posted comes back, signalled or not.
+void Flow::collect_flushed(Sender& sender) {
+  constexpr Time kQuiet = microseconds(100);
+  host::Core& core = sender.local->core;
+  Wc wc;
+  do {
+    while (sender.local->host.verbs.poll_cq(core, *sender.local->send_cq, 1, &wc) > 0) {
+      reap(sender, wc);
+    }
+    core.sync();
+    wait(to_sc_time(kQuiet));
+  } while (sender.local->host.verbs.has_completion(*sender.local->send_cq));
 }
 
 void Flow::start_meter(Sender& sender) {
@@ -121,6 +136,10 @@ bool Flow::post(Sender& sender, std::uint32_t qp, std::uint64_t window) {
     SendWr& wr = sender.batch[i];
     wr = make_wr(*sender.local, *sender.remote, qp, slot, sender.sges[i]);
     ++state.posted;
+    if (&sender == senders_.data()) {
+      mistakes_.spoil_send(sender.posted + i + 1, *sender.local, *sender.remote, wr,
+                           sender.sges[i]);
+    }
     if (state.posted % w.signal_every == 0 || state.posted == state.quota) {
       wr.flags |= SendFlags::kSignaled;
     }
@@ -233,7 +252,9 @@ void Flow::receive_stream(Endpoint& self, const Sender& sender) {
     const std::uint32_t count =
         self.host.verbs.poll_cq(self.core, *self.recv_cq, kPollBatch, wcs.data());
     for (std::uint32_t i = 0; i < count; ++i) {
-      if (wcs[i].status != protocol::WcStatus::kSuccess) return;
+      if (wcs[i].status == protocol::WcStatus::kWrFlushError) return;
+      if (wcs[i].status != protocol::WcStatus::kSuccess)
+        measurement_.count_completion(wcs[i].status);
       repost_receive(self, self.index_of(wcs[i].qp_num));
     }
     received += count;

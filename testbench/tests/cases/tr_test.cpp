@@ -27,6 +27,79 @@ host::Status send_datagram(VerbsRig& rig, const RigBuffer& from, std::uint32_t b
   return rig.a.verbs().post_send(rig.a.core, *rig.a.qp, &wr, 1);
 }
 
+// TR-01 --------------------------------------------------------------------------------------
+
+/// One rule of EFA's SRD on a reliable connection: who writes with immediate data must be known.
+struct Immediate {
+  WcStatus sent = WcStatus::kGeneralError;
+  bool completed = false;
+  host::verbs::Wc received;
+  std::size_t recvs_left = 0;
+};
+
+Immediate write_with_imm(bool handle, const char* unsolicited) {
+  Immediate out;
+  VerbsRig rig({{"transport.protocol", "rocev2"},
+                {"nic.write_imm_needs_handle", "true"},
+                {"nic.write_imm_unsolicited", unsolicited}});
+  rig.run([&] {
+    rig.connect();
+    const RigBuffer mine = rig.a.buffer(16384);
+    const RigBuffer theirs = rig.b.buffer(16384);
+    rig.a.fill(mine.address, std::vector<std::uint8_t>(16384, 0x2B));
+    host::verbs::AddressHandle* ah = nullptr;
+    if (handle) ah = rig.b.verbs().create_ah(rig.b.core, rig.b.pd, path_between(1, 0));
+    ASSERT_EQ(rig.b.post_recv(theirs.address, theirs.region.lkey, 64), host::Status::kOk);
+    // Without immediate data nobody asks for a handle.
+    ASSERT_EQ(rig.a.post(WrOpcode::kRdmaWrite, mine.address, mine.region.lkey, 64, theirs.address,
+                         theirs.region.rkey),
+              host::Status::kOk);
+    EXPECT_EQ(rig.a.await_send().status, WcStatus::kSuccess);
+    ASSERT_EQ(rig.a.post(WrOpcode::kRdmaWriteWithImm, mine.address, mine.region.lkey, 16384,
+                         theirs.address, theirs.region.rkey, 77),
+              host::Status::kOk);
+    out.sent = rig.a.await_send().status;
+    rig.settle();
+    host::verbs::Wc wc;
+    out.completed = rig.b.verbs().poll_cq(rig.b.core, *rig.b.recv_cq, 1, &wc) > 0;
+    out.received = wc;
+    out.recvs_left = rig.b.qp->recvs.size();
+    if (!handle) return;
+    EXPECT_EQ(rig.b.bytes_at(theirs.address, 16384), std::vector<std::uint8_t>(16384, 0x2B));
+    // Once the handle is gone, so is the permission.
+    ASSERT_EQ(rig.b.verbs().destroy_ah(rig.b.core, ah), host::Status::kOk);
+    ASSERT_EQ(rig.a.post(WrOpcode::kRdmaWriteWithImm, mine.address, mine.region.lkey, 64,
+                         theirs.address, theirs.region.rkey, 78),
+              host::Status::kOk);
+    EXPECT_EQ(rig.a.await_send().status, WcStatus::kRemoteOperationError);
+  });
+  return out;
+}
+
+TEST(CaseTR, TR01_NobodyKnowsTheRequester) {
+  EXPECT_EQ(write_with_imm(false, "false").sent, WcStatus::kRemoteOperationError);
+}
+
+TEST(CaseTR, TR01_AHandleOfTheRequesterIsThere) {
+  const Immediate with = write_with_imm(true, "false");
+  EXPECT_EQ(with.sent, WcStatus::kSuccess);
+  EXPECT_EQ(with.received.imm_data, 77U);
+  EXPECT_EQ(with.received.wc_flags & host::verbs::Wc::kUnsolicited, 0U);
+  EXPECT_EQ(with.recvs_left, 0U);
+}
+
+TEST(CaseTR, TR01_ImmediateDataWithoutARecv) {
+  const Immediate with = write_with_imm(true, "true");
+  EXPECT_EQ(with.sent, WcStatus::kSuccess);
+  EXPECT_TRUE(with.completed);
+  EXPECT_EQ(with.received.imm_data, 77U);
+  EXPECT_EQ(with.received.opcode, protocol::WcOpcode::kRecvRdmaWithImm);
+  EXPECT_NE(with.received.wc_flags & host::verbs::Wc::kUnsolicited, 0U);
+  EXPECT_EQ(with.recvs_left, 1U) << "the RECV is still there";
+}
+
+// TR-03 --------------------------------------------------------------------------------------
+
 /// A RECV of 256 B has room for 256 - 40 = 216 B of a datagram.
 void recv_of_256(const std::string& long_message) {
   VerbsRig rig({{"transport.protocol", "rocev2"}, {"nic.long_message", long_message}});

@@ -233,13 +233,24 @@ TEST_P(DatagramTest, WhatNoDatagramMayAskIsRefusedAtPostTime) {
   rig.run([&] {
     rig.connect(QpType::kUd);
     RigBuffer from = rig.a.buffer(8192);
-    EXPECT_EQ(rig.send(from, 4096), host::Status::kOk);
-    EXPECT_EQ(rig.send(from, 4097), host::Status::kEinval);
     EXPECT_EQ(rig.a.post(WrOpcode::kSend, from.address, from.region.lkey, 8), host::Status::kEinval)
         << "no address handle";
     EXPECT_EQ(rig.a.post(WrOpcode::kRdmaWrite, from.address, from.region.lkey, 8, 0, 0),
               host::Status::kEinval);
     EXPECT_STRNE(rig.a.verbs().refusal(), "");
+  });
+}
+
+TEST_P(DatagramTest, OneOfMoreThanAPacketStopsTheSendQueue) {
+  DatagramRig rig(GetParam());
+  rig.run([&] {
+    rig.connect(QpType::kUd);
+    RigBuffer from = rig.a.buffer(8192);
+    EXPECT_EQ(rig.send(from, 4096), host::Status::kOk);
+    EXPECT_EQ(rig.a.await_send().status, WcStatus::kSuccess);
+    EXPECT_EQ(rig.send(from, 4097), host::Status::kOk);
+    EXPECT_EQ(rig.a.await_send().status, WcStatus::kLocalLengthError);
+    EXPECT_EQ(rig.a.device_qp().state, QpState::kSqe);
   });
 }
 

@@ -193,8 +193,27 @@ TEST(MemoryWindow, Type2WhileItIsBound) {
 }
 
 TEST(MemoryWindow, InvalidationOfAnOrdinaryRegion) {
-  expect_bind_error(
-      [](KeyRig& t, MemoryWindow& /*window*/) { return t.invalidate(t.theirs.region.lkey); });
+  KeyRig t;
+  t.rig.run([&] {
+    t.connect();
+    EXPECT_EQ(t.invalidate(t.theirs.region.lkey).status, WcStatus::kLocalQpOperationError);
+    EXPECT_EQ(t.rig.b.state(), QpState::kError);
+  });
+}
+
+TEST(MemoryWindow, KeepsItsRegion) {
+  KeyRig t;
+  t.rig.run([&] {
+    t.connect();
+    host::verbs::Context& verbs = t.rig.b.verbs();
+    auto window = verbs.alloc_mw(t.rig.b.core, t.rig.b.pd, MwType::kType2);
+    ASSERT_EQ(t.bind_page(*window), WcStatus::kSuccess);
+    EXPECT_EQ(verbs.dereg_mr(t.rig.b.core, t.theirs.region), Status::kEbusy);
+    EXPECT_EQ(t.write(t.theirs.address, window->rkey), WcStatus::kSuccess);
+    EXPECT_EQ(t.invalidate(window->rkey).status, WcStatus::kSuccess);
+    EXPECT_EQ(verbs.dereg_mr(t.rig.b.core, t.theirs.region), Status::kOk);
+    EXPECT_EQ(verbs.dealloc_mw(t.rig.b.core, *window), Status::kOk);
+  });
 }
 
 TEST(MemoryWindow, Type1IsReboundByAVerb) {
@@ -282,6 +301,42 @@ TEST(FastRegistration, LaterWorkSeesIt) {
     t.rig.settle();
     EXPECT_EQ(t.rig.b.bytes_at(t.theirs.address, 512), Bytes(512, 0x3C));
     EXPECT_EQ(t.rig.b.bytes_at(t.theirs.address + kPage, 512), Bytes(512, 0x3C));
+  });
+}
+
+TEST(FastRegistration, ItsEndWaitsForWorkThatUsesIt) {
+  // The WRITE's first packet is lost: it is sent again, out of a region that would be gone by then.
+  VerbsRig rig({{"transport.protocol", "rocev2"},
+                {"transport.mtu", "1024"},
+                {"transport.ack_timeout", "4"},
+                {"link.drop_list", "1"}});
+  rig.run([&] {
+    rig.connect();
+    const RigBuffer theirs = rig.b.buffer(kPage);
+    host::verbs::Context& verbs = rig.a.verbs();
+    auto region = verbs.alloc_fast_mr(rig.a.core, rig.a.pd, 2);
+    const std::uint64_t address = rig.a.space().map(kPage, kPage);
+    rig.a.fill(address, Bytes(kPage, 0x3D));
+    ASSERT_EQ(verbs.map_fast_mr(rig.a.core, *region, address, kPage), Status::kOk);
+    const std::uint32_t key = next_key(region->key);
+    const protocol::Sge sge{address, kPage, key};
+    SendWr list[3];
+    list[0].opcode = WrOpcode::kRegMr;
+    list[0].reg = {&*region, key, kAllAccess};
+    list[1].opcode = WrOpcode::kRdmaWrite;
+    list[1].sg_list = &sge;
+    list[1].num_sge = 1;
+    list[1].remote_addr = theirs.address;
+    list[1].rkey = theirs.region.rkey;
+    list[2].opcode = WrOpcode::kLocalInv;
+    list[2].invalidate_key = key;
+    list[2].flags = SendFlags::kSignaled;
+    ASSERT_EQ(verbs.post_send(rig.a.core, *rig.a.qp, list, 3), Status::kOk);
+    const Wc wc = rig.a.await_send();
+    EXPECT_EQ(wc.status, WcStatus::kSuccess);
+    EXPECT_EQ(wc.opcode, WcOpcode::kLocalInv);
+    EXPECT_GT(rig.a.node.nic.transport().counters().retransmitted_packets, 0U);
+    EXPECT_EQ(rig.b.bytes_at(theirs.address, kPage), Bytes(kPage, 0x3D));
   });
 }
 
@@ -404,6 +459,29 @@ TEST(Registration, RightsTakenAwayWhileInUse) {
                                        protocol::kAccessLocalWrite | protocol::kAccessRemoteRead),
               Status::kOk);
     EXPECT_EQ(t.write(t.theirs.address, t.theirs.region.rkey), WcStatus::kRemoteAccessError);
+  });
+}
+
+TEST(Registration, OtherMemoryUnderTheSameKeys) {
+  KeyRig t;
+  t.rig.run([&] {
+    t.connect();
+    host::verbs::Context& verbs = t.rig.b.verbs();
+    const std::uint64_t before = t.rig.b.space().pinned_bytes();
+    EXPECT_EQ(t.write(t.theirs.address, t.theirs.region.rkey), WcStatus::kSuccess);
+    const std::uint64_t other = t.rig.b.space().map(8 * kPage, kPage);
+    EXPECT_EQ(verbs.rereg_mr_translation(t.rig.b.core, t.theirs.region, other, 0), Status::kEinval);
+    ASSERT_EQ(verbs.rereg_mr_translation(t.rig.b.core, t.theirs.region, other + 100, 6 * kPage),
+              Status::kOk);
+    EXPECT_EQ(t.rig.b.space().pinned_bytes(), before + 3 * kPage) << "seven pages, not four";
+    EXPECT_EQ(t.write(other + 100 + 6 * kPage - 64, t.theirs.region.rkey), WcStatus::kSuccess);
+    EXPECT_EQ(t.rig.b.bytes_at(other + 100 + 6 * kPage - 64, 64), Bytes(64, 0x77));
+    // What was there before is not any more.
+    EXPECT_EQ(t.write(t.theirs.address + kPage, t.theirs.region.rkey),
+              WcStatus::kRemoteAccessError);
+    EXPECT_EQ(t.rig.b.bytes_at(t.theirs.address + kPage, 1), Bytes(1, 0));
+    EXPECT_EQ(verbs.dereg_mr(t.rig.b.core, t.theirs.region), Status::kOk);
+    EXPECT_EQ(t.rig.b.space().pinned_bytes(), before - 4 * kPage);
   });
 }
 

@@ -79,6 +79,92 @@ TEST(QpStates, ValuesOutOfRange) {
   });
 }
 
+TEST(QpStates, AttributesWithoutAState) {
+  VerbsRig rig(Settings{{"transport.protocol", "ib"}});
+  rig.run([&] {
+    rig.connect();
+    QpAttr attr;  // says RESET, which nobody asks for
+    attr.min_rnr_timer = 5;
+    EXPECT_EQ(rig.a.verbs().modify_qp(rig.a.core, *rig.a.qp, attr, Mask::kMinRnrTimer),
+              Status::kOk);
+    EXPECT_EQ(rig.a.device_qp().min_rnr_timer, 5U);
+    EXPECT_EQ(rig.a.verbs().modify_qp(rig.a.core, *rig.a.qp, attr, 0), Status::kOk);
+    EXPECT_EQ(rig.a.verbs().modify_qp(rig.a.core, *rig.a.qp, attr, Mask::kSqPsn), Status::kEinval);
+    EXPECT_EQ(rig.a.state(), QpState::kRts);
+    EXPECT_EQ(rig.a.qp->state, QpState::kRts);
+  });
+}
+
+class QpStatesOver : public ::testing::TestWithParam<protocol::QpType> {};
+
+TEST_P(QpStatesOver, OutOfTheSendQueueErrorState) {
+  const bool datagrams = GetParam() == protocol::QpType::kUd;
+  VerbsRig rig(Settings{{"transport.protocol", "rocev2"}});
+  rig.run([&] {
+    rig.connect(GetParam());
+    const RigBuffer mine = rig.a.buffer(4096);
+    const RigBuffer theirs = rig.b.buffer(4096);
+    for (int i = 0; i < 2; ++i) {
+      ASSERT_EQ(rig.b.post_recv(theirs.address, theirs.region.lkey, 200), Status::kOk);
+    }
+    const auto send = [&](std::uint32_t lkey) {
+      const protocol::Sge sge{mine.address, 64, lkey};
+      host::verbs::SendWr wr;
+      wr.flags = host::verbs::SendFlags::kSignaled;
+      wr.sg_list = &sge;
+      wr.num_sge = 1;
+      wr.ah = datagrams ? rig.a_to_b : nullptr;
+      wr.remote_qpn = rig.b.qp->qpn;
+      wr.remote_qkey = kRigQkey;
+      return rig.a.verbs().post_send(rig.a.core, *rig.a.qp, &wr, 1);
+    };
+    ASSERT_EQ(send(mine.region.lkey ^ 1), Status::kOk);
+    ASSERT_EQ(send(mine.region.lkey), Status::kOk);
+    rig.settle();
+    // The driver has polled nothing: only the application can say where the queue pair is.
+    QpAttr attr;
+    attr.qp_state = QpState::kRts;
+    attr.cur_qp_state = QpState::kRts;
+    const std::uint32_t mask = Mask::kState | Mask::kCurState;
+    EXPECT_EQ(rig.a.verbs().modify_qp(rig.a.core, *rig.a.qp, attr, mask), Status::kEinval);
+    EXPECT_EQ(rig.a.state(), QpState::kSqe);
+    EXPECT_EQ(rig.b.state(), QpState::kRts);
+    attr.cur_qp_state = QpState::kSqe;
+    EXPECT_EQ(rig.a.verbs().modify_qp(rig.a.core, *rig.a.qp, attr, mask), Status::kOk);
+    EXPECT_EQ(rig.a.await_send().status, WcStatus::kLocalProtectionError);
+    EXPECT_EQ(rig.a.await_send().status, WcStatus::kWrFlushError);
+    ASSERT_EQ(send(mine.region.lkey), Status::kOk);
+    EXPECT_EQ(rig.a.await_send().status, WcStatus::kSuccess);
+    EXPECT_EQ(rig.b.await_recv().status, WcStatus::kSuccess);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Services, QpStatesOver,
+                         ::testing::Values(protocol::QpType::kUc, protocol::QpType::kUd),
+                         [](const auto& test) {
+                           return test.param == protocol::QpType::kUc ? "uc" : "ud";
+                         });
+
+TEST(ProtectionDomains, OneThatDoesNotExist) {
+  VerbsRig rig(Settings{{"transport.protocol", "ib"}});
+  rig.run([&] {
+    rig.a.create();
+    host::verbs::Context& verbs = rig.a.verbs();
+    const std::uint32_t gone = verbs.alloc_pd();
+    EXPECT_EQ(verbs.dealloc_pd(gone), Status::kOk);
+    EXPECT_EQ(verbs.dealloc_pd(gone), Status::kEinval);
+    const std::uint64_t address = rig.a.space().map(4096);
+    for (const std::uint32_t pd : {0U, gone, gone + 1}) {
+      EXPECT_EQ(verbs.reg_mr(rig.a.core, pd, address, 4096, kAllAccess).status, Status::kEinval);
+      EXPECT_EQ(verbs.create_qp(rig.a.core, pd, *rig.a.send_cq, *rig.a.recv_cq, {}), nullptr);
+      EXPECT_EQ(verbs.create_srq(rig.a.core, pd, {}), nullptr);
+      EXPECT_EQ(verbs.create_ah(rig.a.core, pd, path_between(0, 1)), nullptr);
+      EXPECT_FALSE(verbs.alloc_mw(rig.a.core, pd, host::verbs::MwType::kType2));
+      EXPECT_FALSE(verbs.alloc_fast_mr(rig.a.core, pd, 1));
+    }
+  });
+}
+
 TEST(QpStates, WhatMayBePostedWhen) {
   VerbsRig rig(Settings{{"transport.protocol", "ib"}});
   rig.run([&] {

@@ -257,6 +257,37 @@ TEST_P(SrqTest, WrongUse) {
 INSTANTIATE_TEST_SUITE_P(Protocols, SrqTest, ::testing::Values("ib", "rocev2", "iwarp"),
                          [](const auto& test) { return test.param; });
 
+TEST(Srq, ItsBuffersBelongToItsOwnDomain) {
+  VerbsRig rig(Settings{{"transport.protocol", "rocev2"}});
+  rig.run([&] {
+    rig.a.create();
+    rig.b.create();
+    host::verbs::Context& verbs = rig.b.verbs();
+    const std::uint32_t of_srq = verbs.alloc_pd();
+    SharedReceiveQueue* srq = verbs.create_srq(rig.b.core, of_srq, {4, 1});
+    host::verbs::QpInitAttr sharing = RigSide::qp_attr();
+    sharing.srq = srq;
+    QueuePair* from = rig.a.make_qp(RigSide::qp_attr());
+    QueuePair* to = rig.b.make_qp(sharing);  // of another domain
+    rig.join(*from, *to);
+    const RigBuffer source = rig.a.buffer(4096);
+    const RigBuffer of_qp = rig.b.buffer(4096);
+    const std::uint64_t sink = rig.b.space().map(4096);
+    const auto region = verbs.reg_mr(rig.b.core, of_srq, sink, 4096, kAllAccess).region;
+    rig.a.fill(source.address, Bytes(64, 0x42));
+    ASSERT_EQ(rig.b.post_srq_recv(*srq, sink, region.lkey, 64), Status::kOk);
+    ASSERT_EQ(rig.b.post_srq_recv(*srq, of_qp.address, of_qp.region.lkey, 64), Status::kOk);
+    rig.settle();
+    for (int i = 0; i < 2; ++i) {
+      ASSERT_EQ(rig.a.post(*from, WrOpcode::kSend, source.address, source.region.lkey, 64),
+                Status::kOk);
+    }
+    EXPECT_EQ(rig.b.await_recv().status, WcStatus::kSuccess);
+    EXPECT_EQ(rig.b.bytes_at(sink, 64), Bytes(64, 0x42));
+    EXPECT_EQ(rig.b.await_recv().status, WcStatus::kLocalProtectionError);
+  });
+}
+
 TEST(Srq, AnEmptyQueueAsksToWait) {
   SrqRig t("ib");
   t.rig.run([&] {

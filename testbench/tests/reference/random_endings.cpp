@@ -47,6 +47,10 @@ std::string ending_name(Ending ending) {
       return "end_wrong";
     case Ending::kEndWrongHere:
       return "end_wrong_here";
+    case Ending::kTooLong:
+      return "too_long";
+    case Ending::kForeignHandle:
+      return "foreign_handle";
   }
   return "?";
 }
@@ -64,30 +68,34 @@ bool ProgramWriter::can_end(const Lane& lane, Ending ending) const {
       // Part of a SEND may have taken a RECV of a shared queue by then, or not.
       return !lane.shared_recvs;
     case Ending::kEndWrongHere:
-      return true;
-    case Ending::kRecvSmall:
+      return !lane.datagram;
+    case Ending::kTooLong:
     case Ending::kRecvKey:
-      return !lane.connected_only;
+      return true;
+    case Ending::kForeignHandle:
+      return lane.datagram;
+    case Ending::kRecvSmall:
+      return !lane.unacknowledged();
     case Ending::kEndWrong:
-      return !lane.connected_only && offers(WrOpcode::kSendWithInv);
+      return !lane.unacknowledged() && offers(WrOpcode::kSendWithInv);
     case Ending::kDeadKey:
-      return !lane.connected_only && lane.unused_key != 0 && any(kByKey, true);
+      return !lane.unacknowledged() && lane.unused_key != 0 && any(kByKey, true);
     case Ending::kSinkNotWritable:
-      return !lane.connected_only && any(kFetching, true);
+      return !lane.unacknowledged() && any(kFetching, true);
     case Ending::kRemoteKey:
     case Ending::kRemoteBounds:
     case Ending::kRemoteTop:
     case Ending::kRemoteRight:
     case Ending::kRemotePd:
-      return !lane.connected_only && any(kOneSided, true);
+      return !lane.unacknowledged() && any(kOneSided, true);
     case Ending::kQpRight:
-      return !lane.connected_only && any(kOneSided, false);
+      return !lane.unacknowledged() && any(kOneSided, false);
     case Ending::kMisaligned:
-      return !lane.connected_only && any(kAtomics, true);
+      return !lane.unacknowledged() && any(kAtomics, true);
     case Ending::kRnr:
-      return !lane.connected_only && abilities_.late_recvs && !lane.patient;
+      return !lane.unacknowledged() && abilities_.late_recvs && !lane.patient;
     case Ending::kPeerGone:
-      return !lane.connected_only && abilities_.late_recvs;
+      return abilities_.late_recvs;
   }
   return false;
 }
@@ -95,7 +103,7 @@ bool ProgramWriter::can_end(const Lane& lane, Ending ending) const {
 SendRequest ProgramWriter::failing(Lane& lane, Ending ending) {
   const auto some = [&](const std::vector<WrOpcode>& wanted) {
     const WrOpcode opcode = any_of(lane, wanted);
-    SendRequest made = request(lane, opcode, is_atomic(opcode) ? kWord : std::max(2U, size()));
+    SendRequest made = request(lane, opcode, is_atomic(opcode) ? kWord : std::max(2U, size(lane)));
     made.flags &= ~SendFlags::kInline;
     // What is on its way when an iWARP stream ends may be lost with it.
     made.flags |= SendFlags::kFence;
@@ -164,7 +172,8 @@ SendRequest ProgramWriter::failing(Lane& lane, Ending ending) {
         if (offers(opcode) && (lane.allowed & right_of(opcode)) == 0) refused.push_back(opcode);
       }
       const WrOpcode opcode = refused[rng_.below(refused.size())];
-      SendRequest made = request(lane, opcode, is_atomic(opcode) ? kWord : std::max(2U, size()));
+      SendRequest made =
+          request(lane, opcode, is_atomic(opcode) ? kWord : std::max(2U, size(lane)));
       made.flags &= ~SendFlags::kInline;
       made.flags |= SendFlags::kFence;
       return made;
@@ -200,6 +209,23 @@ SendRequest ProgramWriter::failing(Lane& lane, Ending ending) {
       made.key = chance(0.5) ? lane.scratch.region.lkey : lane.foreign.region.lkey;
       return made;
     }
+    case Ending::kTooLong: {
+      SendRequest made = some(kGathering);
+      const Region& region = lane.constant.region;
+      if (lane.datagram) {
+        made.sges = {{region.address, abilities_.mtu + between(1, 100), region.lkey}};
+      } else {
+        constexpr std::uint32_t kHalf = 1U << 30;
+        made.sges = {{region.address, kHalf, region.lkey},
+                     {region.address, kHalf + between(1, 100), region.lkey}};
+      }
+      return made;
+    }
+    case Ending::kForeignHandle: {
+      SendRequest made = some(kGathering);
+      made.addressee = Addressee::kForeignHandle;
+      return made;
+    }
     case Ending::kPeerGone:
       break;
   }
@@ -214,6 +240,7 @@ RecvRequest ProgramWriter::bad_recv(const Lane& lane, Ending ending, std::uint32
     recv.sges = pieces(lane.inbox, place(lane.inbox, rng_.below(bytes)), abilities_.max_sge);
     return recv;
   }
+  if (lane.datagram) bytes += kHeaderArea;
   recv.sges = {{place(lane.inbox, bytes).address, bytes, lane.inbox.region.lkey ^ 0x01}};
   return recv;
 }
@@ -231,7 +258,7 @@ std::vector<Step> ProgramWriter::finale(Lane& lane, Ending ending) {
   const auto good = [&](std::uint32_t count) {
     for (std::uint32_t i = 0; i < count; ++i) {
       const WrOpcode opcode = opcodes[rng_.below(opcodes.size())];
-      add(lane, request(lane, opcode, is_atomic(opcode) ? kWord : size()), steps);
+      add(lane, request(lane, opcode, is_atomic(opcode) ? kWord : size(lane)), steps);
     }
   };
   good(between(0, 8));
@@ -239,6 +266,8 @@ std::vector<Step> ProgramWriter::finale(Lane& lane, Ending ending) {
   if (ending == Ending::kRecvSmall || ending == Ending::kRecvKey) {
     waiting_recvs_.push_back(bad_recv(lane, ending, static_cast<std::uint32_t>(total(bad.sges))));
     batch_.push_back(bad);
+  } else if (ending == Ending::kTooLong) {
+    batch_.push_back(bad);  // never leaves, takes no RECV
   } else if (ending == Ending::kRnr) {
     flush(lane, steps);  // its RECV never comes
     batch_.push_back(bad);

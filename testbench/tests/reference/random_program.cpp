@@ -20,7 +20,8 @@ std::vector<WrOpcode> ProgramWriter::usable(const Lane& lane) const {
   for (const WrOpcode opcode : abilities_.opcodes) {
     const bool reliable =
         opcode == WrOpcode::kRdmaRead || opcode == WrOpcode::kSendWithInv || is_atomic(opcode);
-    if (lane.connected_only && reliable) continue;
+    if (lane.unacknowledged() && reliable) continue;
+    if (lane.datagram && opcode != WrOpcode::kSend && opcode != WrOpcode::kSendWithImm) continue;
     if ((lane.allowed & right_of(opcode)) == right_of(opcode)) result.push_back(opcode);
   }
   return result;
@@ -35,7 +36,8 @@ WrOpcode ProgramWriter::any_of(const Lane& lane, const std::vector<WrOpcode>& wa
   return both[rng_.below(both.size())];
 }
 
-std::uint32_t ProgramWriter::size() {
+std::uint32_t ProgramWriter::size(const Lane& lane) {
+  if (lane.datagram) return chance(0.2) ? abilities_.mtu : between(0, abilities_.mtu);
   switch (rng_.below(5)) {
     case 0:
       return between(0, 16);
@@ -113,6 +115,10 @@ KeyArea* ProgramWriter::valid_key(Lane& lane) {
 }
 
 void ProgramWriter::spoil(const Lane& lane, SendRequest& request) {
+  if (lane.datagram) {
+    request.addressee = chance(0.5) ? Addressee::kOtherQkey : Addressee::kNobody;
+    return;
+  }
   if (request.opcode != WrOpcode::kRdmaWrite) return;  // others would leave a RECV to the next one
   switch (rng_.below(3)) {
     case 0:
@@ -195,13 +201,14 @@ SendRequest ProgramWriter::request(Lane& lane, WrOpcode opcode, std::uint32_t by
 RecvRequest ProgramWriter::recv_for(const Lane& lane, std::uint32_t bytes) {
   RecvRequest recv;
   recv.wr_id = ++wr_ids_;
-  const std::uint32_t room = chance(0.5) ? bytes : bytes + between(0, 200);
+  const std::uint32_t needed = bytes + (lane.datagram ? kHeaderArea : 0);
+  const std::uint32_t room = chance(0.5) ? needed : needed + between(0, 200);
   recv.sges = pieces(lane.inbox, place(lane.inbox, room), abilities_.max_sge);
   return recv;
 }
 
 void ProgramWriter::flush(const Lane& lane, std::vector<Step>& steps) {
-  const bool late = abilities_.late_recvs && lane.patient && !lane.connected_only && chance(0.3);
+  const bool late = abilities_.late_recvs && lane.patient && !lane.unacknowledged() && chance(0.3);
   Step recvs;
   recvs.qp = lane.to;
   recvs.recvs.swap(waiting_recvs_);
@@ -213,15 +220,42 @@ void ProgramWriter::flush(const Lane& lane, std::vector<Step>& steps) {
   if (late) waiting_recvs_.swap(recvs.recvs);
 }
 
-void ProgramWriter::add(const Lane& lane, const SendRequest& made, std::vector<Step>& steps) {
-  batch_.push_back(made);
+SendRequest ProgramWriter::overlong(Lane& lane, std::uint64_t room) {
+  const std::uint64_t area = lane.datagram ? kHeaderArea : 0;
+  return request(lane, WrOpcode::kSend,
+                 static_cast<std::uint32_t>(std::max(room, area) - area) + between(1, 100));
+}
+
+void ProgramWriter::add(Lane& lane, const SendRequest& made, std::vector<Step>& steps) {
   if (two_sided(made.opcode)) {
     const auto bytes = made.opcode == WrOpcode::kRdmaWriteWithImm
                            ? 0
                            : static_cast<std::uint32_t>(total(made.sges));
-    waiting_recvs_.push_back(recv_for(lane, bytes));
+    const RecvRequest recv = recv_for(lane, bytes);
+    const std::uint64_t room = total(recv.sges);
+    const bool fits_packet = room + 100 <= abilities_.mtu || !lane.datagram;
+    if (lane.unacknowledged() && !lane.shared_recvs && fits_packet && chance(0.1)) {
+      batch_.push_back(overlong(lane, room));
+    }
+    waiting_recvs_.push_back(recv);
   }
+  batch_.push_back(made);
   if (batch_.size() >= kMostInBatch || chance(0.4)) flush(lane, steps);
+}
+
+void ProgramWriter::starve(Lane& lane, std::vector<Step>& steps) {
+  std::vector<WrOpcode> taking;
+  for (const WrOpcode opcode : usable(lane)) {
+    if (two_sided(opcode)) taking.push_back(opcode);
+  }
+  if (taking.empty()) return;
+  const std::uint32_t count = between(1, 3);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    SendRequest made = request(lane, taking[rng_.below(taking.size())], size(lane));
+    if (i + 1 == count) made.flags |= SendFlags::kSignaled;
+    batch_.push_back(made);
+  }
+  flush(lane, steps);
 }
 
 std::vector<Step> ProgramWriter::key_steps(Lane& lane) {
@@ -263,11 +297,15 @@ std::vector<Step> ProgramWriter::traffic(Lane& lane, std::uint32_t count) {
   const std::vector<WrOpcode> opcodes = usable(lane);
   for (std::uint32_t i = 0; i < count; ++i) {
     const WrOpcode opcode = opcodes[rng_.below(opcodes.size())];
-    SendRequest made = request(lane, opcode, is_atomic(opcode) ? kWord : size());
-    const bool in_vain = lane.connected_only && chance(0.15) && total(made.sges) > 0;
+    SendRequest made = request(lane, opcode, is_atomic(opcode) ? kWord : size(lane));
+    const bool in_vain = lane.unacknowledged() && chance(0.15) && total(made.sges) > 0;
     if (in_vain) spoil(lane, made);
     if (i + 1 == count) made.flags |= SendFlags::kSignaled;  // tells when all is done
-    add(lane, made, steps);
+    if (made.addressee == Addressee::kPeer) {
+      add(lane, made, steps);
+    } else {
+      batch_.push_back(made);  // no RECV is taken
+    }
   }
   flush(lane, steps);
   if (!waiting_recvs_.empty()) {
@@ -276,6 +314,7 @@ std::vector<Step> ProgramWriter::traffic(Lane& lane, std::uint32_t count) {
     rest.recvs.swap(waiting_recvs_);
     steps.push_back(rest);
   }
+  if (lane.unacknowledged() && chance(0.5)) starve(lane, steps);
   return steps;
 }
 
@@ -286,7 +325,7 @@ std::vector<Step> ProgramWriter::late_posts(Lane& lane) {
   const std::vector<WrOpcode> opcodes = usable(lane);
   for (std::uint32_t i = between(1, 3); i > 0; --i) {
     const WrOpcode opcode = opcodes[rng_.below(opcodes.size())];
-    batch_.push_back(request(lane, opcode, is_atomic(opcode) ? kWord : size()));
+    batch_.push_back(request(lane, opcode, is_atomic(opcode) ? kWord : size(lane)));
   }
   waiting_recvs_.push_back(recv_for(lane, 100));
   Step recvs;

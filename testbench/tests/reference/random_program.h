@@ -55,7 +55,10 @@ struct Lane {
   std::vector<KeyArea> keys;     ///< the peer's, to its exposed memory; may be empty
   std::uint32_t unused_key = 0;  ///< of a window that is never bound; 0: none
   bool connected_only = false;   ///< UC
+  bool datagram = false;         ///< UD
   bool shared_recvs = false;     ///< the peer's RECVs are a shared queue's
+
+  bool unacknowledged() const { return connected_only || datagram; }
 };
 
 /// Something a program does on one queue.
@@ -85,6 +88,8 @@ enum class Ending {
   kDeadKey,       ///< of a window or region that has been ended, or never was
   kEndWrong,      ///< SEND with invalidate of a key that no message may end
   kEndWrongHere,  ///< local invalidation of such a key
+  kTooLong,       ///< more bytes than a message may have
+  kForeignHandle,
 };
 std::string ending_name(Ending ending);
 
@@ -127,7 +132,7 @@ class ProgramWriter {
 
   std::vector<WrOpcode> usable(const Lane& lane) const;
   bool offers(WrOpcode opcode) const;
-  std::uint32_t size();
+  std::uint32_t size(const Lane& lane);
   Span place(const Area& area, std::uint64_t bytes, std::uint32_t alignment = 1);
   Span place_apart(const Area& area, std::uint64_t bytes);
   std::vector<Sge> pieces(const Area& area, const Span& span, std::uint32_t most);
@@ -135,10 +140,14 @@ class ProgramWriter {
   KeyArea* valid_key(Lane& lane);
   /// Something that the peer of an unreliable connection drops without a word.
   void spoil(const Lane& lane, SendRequest& request);
+  /// A SEND that the RECV which is next, of `room` bytes, cannot take.
+  SendRequest overlong(Lane& lane, std::uint64_t room);
+  /// Messages that find no RECV, because all have been taken.
+  void starve(Lane& lane, std::vector<Step>& steps);
   RecvRequest recv_for(const Lane& lane, std::uint32_t bytes);
   void order(SendRequest& request, const Span& local, const Span& remote);
   /// Adds a request, and its RECV, to the steps being written.
-  void add(const Lane& lane, const SendRequest& request, std::vector<Step>& steps);
+  void add(Lane& lane, const SendRequest& request, std::vector<Step>& steps);
   void flush(const Lane& lane, std::vector<Step>& steps);
   SendRequest failing(Lane& lane, Ending ending);
   WrOpcode any_of(const Lane& lane, const std::vector<WrOpcode>& wanted);

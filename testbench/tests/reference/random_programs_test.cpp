@@ -29,13 +29,13 @@ const std::vector<Ending> kAllEndings = {
     Ending::kRemoteKey, Ending::kRemoteBounds, Ending::kRemoteTop,  Ending::kRemoteRight,
     Ending::kRemotePd,  Ending::kQpRight,      Ending::kMisaligned, Ending::kRecvSmall,
     Ending::kRecvKey,   Ending::kRnr,          Ending::kPeerGone,   Ending::kDeadKey,
-    Ending::kEndWrong,  Ending::kEndWrongHere};
+    Ending::kEndWrong,  Ending::kEndWrongHere, Ending::kTooLong,    Ending::kForeignHandle};
 
 /// Those in which no answer of the peer can be lost that the outcome depends on: a queue pair in
 /// ERR does not repeat its NAK.
-const std::vector<Ending> kEndingsWithoutNak = {Ending::kLocalKey, Ending::kLocalBounds,
-                                                Ending::kLocalPd,  Ending::kSinkNotWritable,
-                                                Ending::kRnr,      Ending::kEndWrongHere};
+const std::vector<Ending> kEndingsWithoutNak = {
+    Ending::kLocalKey, Ending::kLocalBounds,  Ending::kLocalPd, Ending::kSinkNotWritable,
+    Ending::kRnr,      Ending::kEndWrongHere, Ending::kTooLong};
 
 class RandomProgramsTest : public ::testing::TestWithParam<std::string> {
  protected:
@@ -78,6 +78,8 @@ class RandomProgramsTest : public ::testing::TestWithParam<std::string> {
     options.abilities = abilities();
     options.endings = endings;
     options.unreliable = unreliable;
+    // What stands in front of a datagram's transport header: a GRH, an IPv4 header, or neither.
+    options.header = GetParam() == "rocev1" ? 40 : GetParam() == "rocev2" ? 20 : 0;
     rig.run(
         [&] {
           RandomRunner runner(rig, options);

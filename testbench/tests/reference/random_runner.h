@@ -23,7 +23,8 @@ class RandomRunner {
     std::vector<reference::Ending> endings;  ///< those that may be used
     std::uint32_t most_connections = 8;
     std::uint32_t requests = 60;  ///< of a lane in one life
-    bool unreliable = false;      ///< UC, too: nothing may be lost then
+    bool unreliable = false;      ///< UC and UD, too: nothing may be lost then
+    std::uint32_t header = 0;     ///< UD: bytes of the network header that a RECV shows
   };
 
   RandomRunner(VerbsRig& rig, Options options) : rig_(rig), options_(std::move(options)) {}
@@ -41,6 +42,7 @@ class RandomRunner {
     std::deque<reference::Step> backlog_recvs;
     std::vector<host::verbs::Wc> sent;
     std::vector<host::verbs::Wc> received;
+    const Live* peer = nullptr;
   };
   struct Connection {
     std::array<Live*, 2> ends{};
@@ -48,14 +50,16 @@ class RandomRunner {
     reference::Ending ending{};
     std::uint32_t ending_lane = 0;
     bool ends_badly = false;
-    bool connected_only = false;  ///< UC
+    protocol::QpType service = protocol::QpType::kRc;
   };
 
   RigSide& side(std::uint32_t host) { return host == 0 ? rig_.a : rig_.b; }
   void set_up(std::uint64_t seed);
   reference::Area make_area(std::uint32_t host, std::uint32_t pd, std::uint64_t bytes,
                             protocol::AccessFlags access);
-  Live* make_qp(std::uint32_t host, protocol::AccessFlags access, bool connected_only);
+  Live* make_qp(std::uint32_t host, protocol::AccessFlags access, protocol::QpType service);
+  protocol::QpType any_service();
+  void address(const Live& live, const reference::SendRequest& request, host::verbs::SendWr& wr);
   void make_connection();
   void make_lane(Connection& connection, std::uint32_t from, protocol::AccessFlags allowed,
                  bool patient);
@@ -90,6 +94,8 @@ class RandomRunner {
   std::unique_ptr<reference::VerbsModel> model_;
   std::array<std::uint32_t, 2> pd_{};
   std::array<std::uint32_t, 2> foreign_pd_{};
+  std::array<host::verbs::AddressHandle*, 2> handle_{};  ///< to the other host
+  std::array<host::verbs::AddressHandle*, 2> foreign_handle_{};
   std::array<host::verbs::CompletionQueue*, 2> send_cq_{};
   std::array<host::verbs::CompletionQueue*, 2> recv_cq_{};
   std::vector<std::unique_ptr<Live>> lives_;

@@ -37,6 +37,9 @@ void RandomRunner::set_up(std::uint64_t seed) {
     by_qpn_[host].clear();
     pd_[host] = here.verbs().alloc_pd();
     foreign_pd_[host] = here.verbs().alloc_pd();
+    const protocol::AddressVector path = path_between(host, 1 - host);
+    handle_[host] = here.verbs().create_ah(here.core, pd_[host], path);
+    foreign_handle_[host] = here.verbs().create_ah(here.core, foreign_pd_[host], path);
     if (send_cq_[host] != nullptr) continue;  // one pair serves all programs of a process
     send_cq_[host] = here.verbs().create_cq(here.core, kCqEntries);
     recv_cq_[host] = here.verbs().create_cq(here.core, kCqEntries);
@@ -66,12 +69,19 @@ Area RandomRunner::make_area(std::uint32_t host, std::uint32_t pd, std::uint64_t
   return area;
 }
 
+protocol::QpType RandomRunner::any_service() {
+  using protocol::QpType;
+  if (!options_.unreliable) return QpType::kRc;
+  const QpType services[] = {QpType::kRc, QpType::kRc, QpType::kUc, QpType::kUd};
+  return services[dice_->rng().below(std::size(services))];
+}
+
 RandomRunner::Live* RandomRunner::make_qp(std::uint32_t host, protocol::AccessFlags access,
-                                          bool connected_only) {
+                                          protocol::QpType service) {
   RigSide& here = side(host);
   auto live = std::make_unique<Live>();
   host::verbs::QpInitAttr attr;
-  attr.qp_type = connected_only ? protocol::QpType::kUc : protocol::QpType::kRc;
+  attr.qp_type = service;
   attr.max_send_wr = kSendDepth;
   attr.max_recv_wr = kRecvDepth;
   attr.max_send_sge = attr.max_recv_sge = options_.abilities.max_sge;
@@ -84,8 +94,16 @@ RandomRunner::Live* RandomRunner::make_qp(std::uint32_t host, protocol::AccessFl
   }
   live->qp = here.verbs().create_qp(here.core, pd_[host], *send_cq_[host], *recv_cq_[host], attr);
   EXPECT_NE(live->qp, nullptr);
-  live->name = model_->add_qp(
-      host, {pd_[host], access, attr.sq_sig_all, connected_only, live->srq != nullptr});
+  reference::VerbsModel::QpAttributes attributes;
+  attributes.pd = pd_[host];
+  attributes.access = access;
+  attributes.signal_all = attr.sq_sig_all;
+  attributes.connected_only = service == protocol::QpType::kUc;
+  attributes.datagram = service == protocol::QpType::kUd;
+  attributes.packet = options_.abilities.mtu;
+  attributes.header = options_.header;
+  attributes.shared_recvs = live->srq != nullptr;
+  live->name = model_->add_qp(host, attributes);
   by_qpn_[host][live->qp->qpn] = live.get();
   lives_.push_back(std::move(live));
   return lives_.back().get();
@@ -94,15 +112,17 @@ RandomRunner::Live* RandomRunner::make_qp(std::uint32_t host, protocol::AccessFl
 void RandomRunner::make_connection() {
   using namespace protocol;
   Connection connection;
-  connection.connected_only = options_.unreliable && dice_->chance(0.25);
+  connection.service = any_service();
   std::array<AccessFlags, 2> access{};
   for (std::uint32_t host = 0; host < 2; ++host) {
     access[host] = kAccessRemoteMask;
     if (dice_->chance(0.2)) access[host] &= ~kAccessRemoteWrite;
     if (dice_->chance(0.2)) access[host] &= ~kAccessRemoteRead;
     if (dice_->chance(0.2)) access[host] &= ~kAccessRemoteAtomic;
-    connection.ends[host] = make_qp(host, access[host], connection.connected_only);
+    connection.ends[host] = make_qp(host, access[host], connection.service);
   }
+  connection.ends[0]->peer = connection.ends[1];
+  connection.ends[1]->peer = connection.ends[0];
   const bool patient = dice_->chance(0.7);
   for (std::uint32_t from = 0; from < 2; ++from) {
     make_lane(connection, from, access[1 - from], patient);
@@ -120,7 +140,8 @@ void RandomRunner::make_lane(Connection& connection, std::uint32_t from,
   lane.to = connection.ends[to]->name;
   lane.allowed = allowed;
   lane.patient = patient;
-  lane.connected_only = connection.connected_only;
+  lane.connected_only = connection.service == protocol::QpType::kUc;
+  lane.datagram = connection.service == protocol::QpType::kUd;
   lane.shared_recvs = connection.ends[to]->srq != nullptr;
   lane.constant = make_area(from, pd_[from], kAreaBytes, 0);
   lane.scratch = make_area(from, pd_[from], kAreaBytes, kAccessLocalWrite | kAccessRemoteWrite);
@@ -133,7 +154,7 @@ void RandomRunner::make_lane(Connection& connection, std::uint32_t from,
   lane.inbox = make_area(to, pd_[to], kAreaBytes, kAccessLocalWrite);
   lane.peer_foreign =
       make_area(to, foreign_pd_[to], kAreaBytes, kAccessLocalWrite | kAccessRemoteMask);
-  if (!connection.connected_only && dice_->chance(0.7)) make_keys(lane);
+  if (!lane.unacknowledged() && dice_->chance(0.7)) make_keys(lane);
 }
 
 /// Two windows, one that is never bound, and a region for fast registration, all to the exposed
@@ -211,10 +232,13 @@ void RandomRunner::bring_up(Connection& connection) {
     host::verbs::QpAttr attr;
     attr.qp_state = QpState::kInit;
     attr.access_flags = connection.lanes[1 - i].allowed;
-    EXPECT_EQ(
-        here.verbs().modify_qp(here.core, *live.qp, attr,
-                               Mask::kState | Mask::kPkeyIndex | Mask::kPort | Mask::kAccessFlags),
-        Status::kOk);
+    attr.qkey = kRigQkey;
+    const bool reliable = connection.service == protocol::QpType::kRc;
+    const bool datagrams = connection.service == protocol::QpType::kUd;
+    EXPECT_EQ(here.verbs().modify_qp(here.core, *live.qp, attr,
+                                     Mask::kState | Mask::kPkeyIndex | Mask::kPort |
+                                         (datagrams ? Mask::kQkey : Mask::kAccessFlags)),
+              Status::kOk);
     attr.qp_state = QpState::kRtr;
     attr.ah_attr = path_between(i, 1 - i);
     attr.path_mtu = t.mtu;
@@ -224,15 +248,16 @@ void RandomRunner::bring_up(Connection& connection) {
     attr.max_dest_rd_atomic = t.max_dest_rd_atomic;
     attr.max_rd_atomic = dice_->between(1, t.max_rd_atomic);
     attr.min_rnr_timer = t.min_rnr_timer;
-    std::uint32_t mask = Mask::kState | Mask::kAv | Mask::kPathMtu | Mask::kDestQpn | Mask::kRqPsn;
-    if (!connection.connected_only) mask |= Mask::kMaxDestRdAtomic | Mask::kMinRnrTimer;
+    std::uint32_t mask = Mask::kState;
+    if (!datagrams) mask |= Mask::kAv | Mask::kPathMtu | Mask::kDestQpn | Mask::kRqPsn;
+    if (reliable) mask |= Mask::kMaxDestRdAtomic | Mask::kMinRnrTimer;
     EXPECT_EQ(here.verbs().modify_qp(here.core, *live.qp, attr, mask), Status::kOk);
     attr.qp_state = QpState::kRts;
     attr.timeout = t.ack_timeout;
     attr.retry_cnt = t.retry_count;
     attr.rnr_retry = rnr_retry;
     mask = Mask::kState | Mask::kSqPsn;
-    if (!connection.connected_only) {
+    if (reliable) {
       mask |= Mask::kTimeout | Mask::kRetryCnt | Mask::kRnrRetry | Mask::kMaxQpRdAtomic;
     }
     EXPECT_EQ(here.verbs().modify_qp(here.core, *live.qp, attr, mask), Status::kOk);

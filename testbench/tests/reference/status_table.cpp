@@ -33,8 +33,31 @@ Consequence no_such_case() {
 Consequence success(WrOpcode opcode) {
   Consequence c;
   c.takes_recv = takes_recv(opcode);
-  c.memory_changes = opcode != WrOpcode::kRdmaRead;
+  c.memory_changes = opcode != WrOpcode::kRdmaRead && !is_key_operation(opcode);
   return c;
+}
+
+bool is_datagram(Service service) { return service == Service::kUd; }
+
+bool is_acknowledged(Service service) {
+  return service == Service::kReliable || service == Service::kIwarp;
+}
+
+/// IBTA vol 1, table 75; RDMAP has no SEND with immediate data (RFC 5040; RFC 7306 adds immediate
+/// data to WRITEs only).
+bool offers(Service service, WrOpcode opcode) {
+  const bool plain_send = opcode == WrOpcode::kSend || opcode == WrOpcode::kSendWithImm;
+  switch (service) {
+    case Service::kReliable:
+      return true;
+    case Service::kIwarp:
+      return opcode != WrOpcode::kSendWithImm;
+    case Service::kUc:
+      return !fetches(opcode) && opcode != WrOpcode::kSendWithInv;
+    case Service::kUd:
+      return plain_send;
+  }
+  return false;
 }
 
 Consequence refused(Status status) {
@@ -50,6 +73,14 @@ Consequence local_protection(WrOpcode opcode) {
   c.requester_breaks = true;
   // The answer of an atomic has no place to go, but the atomic has been executed.
   c.memory_changes = is_atomic(opcode);
+  return c;
+}
+
+/// The requester's device refuses the request.
+Consequence refused_here(WcStatus status) {
+  Consequence c;
+  c.requester = status;
+  c.requester_breaks = true;
   return c;
 }
 
@@ -122,7 +153,25 @@ Consequence peer_in_error(Service service) {
   return c;
 }
 
-const char* state_name(bool breaks) { return breaks ? "ERR" : "RTS"; }
+/// What the peer cannot answer, where nothing is acknowledged: it drops the message (IBTA vol 1,
+/// 9.8.2, 9.8.3). A receive queue that does not work is its own error all the same.
+Consequence unacknowledged(Consequence c) {
+  const bool answered = c.wire != Wire::kNothing || c.requester == WcStatus::kRetryExceededError;
+  if (!answered) return c;
+  const bool recv_fails = c.takes_recv && c.recv == WcStatus::kLocalProtectionError;
+  const bool was_in_error = c.wire == Wire::kNothing;
+  Consequence dropped;
+  dropped.takes_recv = recv_fails;
+  dropped.recv = recv_fails ? c.recv : WcStatus::kSuccess;
+  dropped.responder_breaks = recv_fails || was_in_error;
+  return dropped;
+}
+
+std::string states(const Consequence& c, Service service) {
+  const char* stopped = is_acknowledged(service) ? "ERR" : "SQE";
+  return std::string(c.requester_breaks ? stopped : "RTS") + ", " +
+         (c.responder_breaks ? "ERR" : "RTS");
+}
 
 }  // namespace
 
@@ -142,17 +191,91 @@ std::vector<WrOpcode> all_opcodes() {
           WrOpcode::kRdmaWriteWithImm,
           WrOpcode::kRdmaRead,
           WrOpcode::kAtomicCmpAndSwp,
-          WrOpcode::kAtomicFetchAndAdd};
+          WrOpcode::kAtomicFetchAndAdd,
+          WrOpcode::kLocalInv,
+          WrOpcode::kBindMw,
+          WrOpcode::kRegMr};
+}
+
+std::vector<Service> all_services() {
+  return {Service::kReliable, Service::kUc, Service::kUd, Service::kIwarp};
+}
+
+bool is_key_operation(WrOpcode opcode) {
+  return opcode == WrOpcode::kLocalInv || opcode == WrOpcode::kBindMw || opcode == WrOpcode::kRegMr;
 }
 
 namespace {
 
-/// Up to the end of the connection, which iWARP's peers learn of and InfiniBand's do not.
-Consequence of_request(Cause cause, WrOpcode opcode, Service service) {
-  // RDMAP has no SEND with immediate data (RFC 5040; RFC 7306 adds it to WRITEs only).
-  if (service == Service::kIwarp && opcode == WrOpcode::kSendWithImm) {
-    return refused(Status::kEinval);
+/// Local invalidation fails as Linux' rxe_req.c has it; a bind that breaks a rule: IBTA vol 1,
+/// 10.6.7.2. The peer hears nothing of either.
+Consequence of_key_operation(Cause cause, WrOpcode opcode) {
+  const bool binds = opcode == WrOpcode::kBindMw;
+  const bool registers = opcode == WrOpcode::kRegMr;
+  const WcStatus failure = binds ? WcStatus::kMwBindError : WcStatus::kLocalQpOperationError;
+  switch (cause) {
+    case Cause::kNone:
+    case Cause::kPeerInError:
+      return success(opcode);
+    case Cause::kInvalHidden:  // its owner may end it
+      return opcode == WrOpcode::kLocalInv ? success(opcode) : no_such_case();
+    case Cause::kInvalUnknownKey:
+    case Cause::kInvalVariant:
+    case Cause::kInvalOtherPd:
+    case Cause::kInvalRegion:
+    case Cause::kInvalWindowType1:
+    case Cause::kInvalOtherQp:
+    case Cause::kInvalTwice:
+      return opcode == WrOpcode::kLocalInv ? refused_here(failure) : no_such_case();
+    case Cause::kBindUnknownKey:
+    case Cause::kBindVariant:
+    case Cause::kBindOtherPd:
+    case Cause::kBindBounds:
+    case Cause::kBindTop:
+    case Cause::kBindDeregistered:
+    case Cause::kBindNotAllowed:
+    case Cause::kBindNoWrite:
+    case Cause::kBindZeroBased:
+    case Cause::kBindBound:
+      return binds ? refused_here(failure) : no_such_case();
+    case Cause::kBindNothing:
+    case Cause::kBindRights:
+      return binds ? refused(Status::kEinval) : no_such_case();
+    case Cause::kRegRegistered:
+    case Cause::kRegRights:
+      return registers ? refused_here(failure) : no_such_case();
+    case Cause::kRegUnmapped:
+      return registers ? refused(Status::kEinval) : no_such_case();
+    case Cause::kObjectOtherPd:
+      return binds || registers ? refused(Status::kEinval) : no_such_case();
+    case Cause::kObjectGone:
+      return binds || registers ? refused_here(failure) : no_such_case();
+    case Cause::kInline:
+    case Cause::kTooManySges:
+    case Cause::kNotReadyToSend:
+      return refused(Status::kEinval);
+    case Cause::kQueueFull:
+      return refused(Status::kEnomem);
+    default:
+      return no_such_case();
   }
+}
+
+Consequence of_datagram(Cause cause) {
+  Consequence sent;  // and nobody takes it
+  switch (cause) {
+    case Cause::kOtherQkey:
+    case Cause::kNobody:
+      return sent;
+    case Cause::kHandleOtherPd:
+      return refused_here(WcStatus::kLocalQpOperationError);
+    default:
+      return refused(Status::kEinval);
+  }
+}
+
+/// Up to the end of the connection, which iWARP's peers learn of and InfiniBand's do not.
+Consequence of_message(Cause cause, WrOpcode opcode, Service service) {
   switch (cause) {
     case Cause::kNone:
       return success(opcode);
@@ -171,6 +294,10 @@ Consequence of_request(Cause cause, WrOpcode opcode, Service service) {
       return local_protection(opcode);
     case Cause::kLocalNoWrite:
       return fetches(opcode) ? local_protection(opcode) : success(opcode);
+    case Cause::kTooLong:
+      // iWARP's READ has one element, which holds less (RFC 5040, 4.4).
+      if (service == Service::kIwarp && opcode == WrOpcode::kRdmaRead) return no_such_case();
+      return refused_here(WcStatus::kLocalLengthError);
     case Cause::kRemoteUnknownKey:
     case Cause::kRemoteVariant:
     case Cause::kRemoteOtherPd:
@@ -178,7 +305,14 @@ Consequence of_request(Cause cause, WrOpcode opcode, Service service) {
     case Cause::kRemoteTop:
     case Cause::kRemoteNoRight:
     case Cause::kRemoteDeregistered:
+    case Cause::kWindowUnbound:
+    case Cause::kWindowEnded:
+    case Cause::kWindowBounds:
+    case Cause::kWindowNoRight:
+    case Cause::kWindowOtherQp:
       return is_send(opcode) ? no_such_case() : remote_access(service);
+    case Cause::kWindow:
+      return is_send(opcode) ? no_such_case() : success(opcode);
     case Cause::kQpNoRight:
       return is_send(opcode) ? no_such_case() : invalid_request(service);
     case Cause::kMisaligned:
@@ -205,23 +339,39 @@ Consequence of_request(Cause cause, WrOpcode opcode, Service service) {
       return opcode == WrOpcode::kSendWithInv ? not_invalidated(service) : no_such_case();
     case Cause::kPeerInError:
       return peer_in_error(service);
+    case Cause::kOtherQkey:
+    case Cause::kNobody:
+    case Cause::kHandleOtherPd:
+    case Cause::kNoHandle:
+      return is_datagram(service) ? of_datagram(cause) : no_such_case();
     case Cause::kInline:
       return fetches(opcode) ? refused(Status::kEinval) : success(opcode);
     case Cause::kInlineTooLong:
-      return refused(Status::kEinval);
     case Cause::kTooManySges:
     case Cause::kNotReadyToSend:
       return refused(Status::kEinval);
     case Cause::kQueueFull:
       return refused(Status::kEnomem);
+    default:
+      return no_such_case();
   }
-  return no_such_case();
 }
 
 }  // namespace
 
 Consequence consequence_of(Cause cause, WrOpcode opcode, Service service) {
-  Consequence c = of_request(cause, opcode, service);
+  if (!offers(service, opcode)) {
+    return cause == Cause::kNone ? refused(Status::kEinval) : no_such_case();
+  }
+  Consequence c;
+  if (is_key_operation(opcode)) {
+    c = of_key_operation(cause, opcode);
+    if (service == Service::kIwarp && cause == Cause::kPeerInError) c = peer_in_error(service);
+    if (cause == Cause::kPeerInError) c.responder_breaks = true;
+  } else {
+    c = of_message(cause, opcode, service);
+  }
+  if (!is_acknowledged(service)) return unacknowledged(c);
   // A queue pair in ERR resets its connection (RFC 9293, 3.10.5).
   if (service == Service::kIwarp && c.requester_breaks) c.responder_breaks = true;
   return c;
@@ -231,7 +381,7 @@ std::vector<StatusRow> status_table() {
   std::vector<StatusRow> rows;
   for (const Cause cause : all_causes()) {
     for (const WrOpcode opcode : all_opcodes()) {
-      for (const Service service : {Service::kReliable, Service::kIwarp}) {
+      for (const Service service : all_services()) {
         rows.push_back({cause, opcode, service, consequence_of(cause, opcode, service)});
       }
     }
@@ -249,6 +399,7 @@ const char* cause_name(Cause cause) {
                                            "local address wraps around",
                                            "local region deregistered",
                                            "local region without LOCAL_WRITE",
+                                           "message too long, atomic not of 8 bytes",
                                            "rkey unknown",
                                            "rkey, other key byte",
                                            "rkey of another PD",
@@ -258,6 +409,12 @@ const char* cause_name(Cause cause) {
                                            "remote region deregistered",
                                            "remote QP lacks the right",
                                            "atomic not aligned",
+                                           "through a window, nothing wrong",
+                                           "window never bound",
+                                           "window ended",
+                                           "outside the window",
+                                           "window lacks the right",
+                                           "window of another QP",
                                            "no RECV",
                                            "RECV too small",
                                            "RECV, lkey unknown",
@@ -274,7 +431,28 @@ const char* cause_name(Cause cause) {
                                            "key to end is another QP's window",
                                            "key to end has been ended before",
                                            "key to end gives no remote right",
+                                           "bind, lkey unknown",
+                                           "bind, other key byte",
+                                           "bind, lkey of another PD",
+                                           "bind out of bounds",
+                                           "bind, address wraps around",
+                                           "bind, region deregistered",
+                                           "bind, region without MW_BIND",
+                                           "bind for WRITEs, region without LOCAL_WRITE",
+                                           "bind to a zero-based region",
+                                           "bind of a window that is bound",
+                                           "bind to no bytes",
+                                           "bind with a local right",
+                                           "registered and not ended",
+                                           "registered for WRITEs without LOCAL_WRITE",
+                                           "registered without pages",
+                                           "window or region of another PD",
+                                           "window or region deallocated",
                                            "peer in ERR",
+                                           "other Q_Key",
+                                           "no such QP there",
+                                           "address handle of another PD",
+                                           "no address handle",
                                            "inline flag",
                                            "inline data too long",
                                            "too many SGEs",
@@ -301,9 +479,28 @@ const char* opcode_name(WrOpcode opcode) {
       return "CMP_SWAP";
     case WrOpcode::kAtomicFetchAndAdd:
       return "FETCH_ADD";
-    default:
-      return "other";
+    case WrOpcode::kLocalInv:
+      return "LOCAL_INV";
+    case WrOpcode::kBindMw:
+      return "BIND_MW";
+    case WrOpcode::kRegMr:
+      return "REG_MR";
   }
+  return "?";
+}
+
+const char* service_name(Service service) {
+  switch (service) {
+    case Service::kReliable:
+      return "RC";
+    case Service::kUc:
+      return "UC";
+    case Service::kUd:
+      return "UD";
+    case Service::kIwarp:
+      return "iWARP";
+  }
+  return "?";
 }
 
 std::string wire_name(Wire wire) {
@@ -338,15 +535,15 @@ std::string status_table_markdown() {
     const Consequence& c = row.consequence;
     if (!c.applies) continue;
     out << "| " << cause_name(row.cause) << " | " << opcode_name(row.opcode) << " | "
-        << (row.service == Service::kReliable ? "IB, RoCE" : "iWARP") << " | ";
+        << service_name(row.service) << " | ";
     if (c.post != Status::kOk) {
       out << "post: " << host::status_name(c.post) << " | | | RTS, RTS | untouched |\n";
       continue;
     }
     out << protocol::wc_status_name(c.requester) << " | "
         << (c.takes_recv ? protocol::wc_status_name(c.recv) : "") << " | " << wire_name(c.wire)
-        << " | " << state_name(c.requester_breaks) << ", " << state_name(c.responder_breaks)
-        << " | " << (c.memory_changes ? "changed" : "untouched") << " |\n";
+        << " | " << states(c, row.service) << " | " << (c.memory_changes ? "changed" : "untouched")
+        << " |\n";
   }
   return out.str();
 }

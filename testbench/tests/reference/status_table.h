@@ -24,6 +24,7 @@ enum class Cause {
   kLocalTop,  ///< address + length wraps around
   kLocalDeregistered,
   kLocalNoWrite,  ///< region without LOCAL_WRITE
+  kTooLong,       ///< more than a message of the service may have; atomics: not 8 bytes
   // The region that the request names at the peer.
   kRemoteUnknownKey,
   kRemoteVariant,
@@ -34,6 +35,13 @@ enum class Cause {
   kRemoteDeregistered,
   kQpNoRight,  ///< the peer's queue pair does not allow the operation
   kMisaligned,
+  // The peer's memory through a type 2 window.
+  kWindow,  ///< nothing wrong with it
+  kWindowUnbound,
+  kWindowEnded,   ///< by local invalidation
+  kWindowBounds,  ///< inside the region, outside the window
+  kWindowNoRight,
+  kWindowOtherQp,  ///< bound through another queue pair
   // The RECV that the request takes.
   kNoRecv,
   kRecvSmall,
@@ -43,7 +51,7 @@ enum class Cause {
   kRecvBounds,
   kRecvNoWrite,
   kRecvDeregistered,
-  // The key that a SEND ends at the peer.
+  // The key that a SEND ends at the peer, or local invalidation here.
   kInvalUnknownKey,
   kInvalVariant,
   kInvalOtherPd,
@@ -52,7 +60,32 @@ enum class Cause {
   kInvalOtherQp,      ///< type 2 window of another queue pair
   kInvalTwice,        ///< ended before
   kInvalHidden,       ///< gives the peer no right
+  // The region that a window is bound to, and the window.
+  kBindUnknownKey,
+  kBindVariant,
+  kBindOtherPd,
+  kBindBounds,
+  kBindTop,
+  kBindDeregistered,
+  kBindNotAllowed,  ///< region without MW_BIND
+  kBindNoWrite,     ///< the window allows WRITEs, the region lacks LOCAL_WRITE
+  kBindZeroBased,   ///< region
+  kBindBound,       ///< a type 2 window that has not been ended
+  kBindNothing,     ///< a type 2 window to no bytes
+  kBindRights,      ///< other rights than remote ones
+  // Fast registration.
+  kRegRegistered,  ///< not ended since the last time
+  kRegRights,      ///< REMOTE_WRITE without LOCAL_WRITE
+  kRegUnmapped,    ///< no pages named
+  // Both.
+  kObjectOtherPd,
+  kObjectGone,  ///< deallocated
   kPeerInError,
+  // Where a datagram goes.
+  kOtherQkey,
+  kNobody,  ///< no such queue pair
+  kHandleOtherPd,
+  kNoHandle,
   // Refused when posted.
   kInline,  ///< inline data with an operation that takes none
   kInlineTooLong,
@@ -61,7 +94,7 @@ enum class Cause {
   kQueueFull,
 };
 
-enum class Service { kReliable, kIwarp };
+enum class Service { kReliable, kUc, kUd, kIwarp };
 
 enum class Wire : std::uint32_t {
   kNothing = 0,
@@ -83,7 +116,7 @@ struct Consequence {
   bool takes_recv = false;
   WcStatus recv = WcStatus::kSuccess;
   Wire wire = Wire::kNothing;
-  bool requester_breaks = false;
+  bool requester_breaks = false;  ///< goes to ERR; UC, UD: to SQE
   bool responder_breaks = false;
   bool memory_changes = false;  ///< of the peer's region or the RECV's buffer
 };
@@ -97,6 +130,9 @@ struct StatusRow {
 
 std::vector<Cause> all_causes();
 std::vector<WrOpcode> all_opcodes();
+std::vector<Service> all_services();
+/// Local invalidation, bind, fast registration: the device's own business.
+bool is_key_operation(WrOpcode opcode);
 /// One combination, by the rules of IBTA volume 1 (9.7.5.2, 10.3, 11.6) and RFC 5040, 5041, 7306.
 Consequence consequence_of(Cause cause, WrOpcode opcode, Service service);
 /// Every combination.
@@ -104,6 +140,7 @@ std::vector<StatusRow> status_table();
 
 const char* cause_name(Cause cause);
 const char* opcode_name(WrOpcode opcode);
+const char* service_name(Service service);
 std::string wire_name(Wire wire);
 /// The table as Markdown.
 std::string status_table_markdown();

@@ -43,6 +43,22 @@ bool is_key_operation(WrOpcode opcode) {
   return opcode == WrOpcode::kLocalInv || opcode == WrOpcode::kBindMw || opcode == WrOpcode::kRegMr;
 }
 
+/// The part of a list that holds its bytes [from, from + count).
+std::vector<Sge> slice(const std::vector<Sge>& sges, std::uint64_t from, std::uint64_t count) {
+  std::vector<Sge> part;
+  std::uint64_t at = 0;
+  for (const Sge& sge : sges) {
+    const std::uint64_t first = std::max(from, at);
+    const std::uint64_t end = std::min(from + count, at + sge.length);
+    if (first < end) {
+      part.push_back(
+          {sge.address + (first - at), static_cast<std::uint32_t>(end - first), sge.lkey});
+    }
+    at += sge.length;
+  }
+  return part;
+}
+
 /// [address, address + bytes) within the region; no sum may wrap around.
 bool inside(const Region& region, std::uint64_t address, std::uint64_t bytes) {
   if (address < region.address) return false;
@@ -116,7 +132,8 @@ bool VerbsModel::advance(Qp& qp) {
   done.has_length = request.opcode == WrOpcode::kRdmaRead || is_atomic(request.opcode);
   done.byte_len = outcome.bytes;
   qp.sent.push_back(done);
-  (qp.attributes.connected_only ? qp.stopped : qp.broken) |= failed;
+  const bool unacknowledged = qp.attributes.connected_only || qp.attributes.datagram;
+  (unacknowledged ? qp.stopped : qp.broken) |= failed;
   return true;
 }
 
@@ -251,20 +268,82 @@ WcStatus VerbsModel::not_allowed() const {
                                       : WcStatus::kRemoteAccessError;
 }
 
+bool VerbsModel::too_long(const Qp& qp, const SendRequest& request) {
+  constexpr std::uint64_t kLongest = std::uint64_t{1} << 31;  // IBTA vol 1, 9.7.2
+  return total(request.sges) > (qp.attributes.datagram ? qp.attributes.packet : kLongest);
+}
+
 VerbsModel::Outcome VerbsModel::execute(Qp& qp, const SendRequest& request) {
   if (is_key_operation(request.opcode)) return execute_key_operation(qp, request);
-  if (qp.attributes.connected_only) {
-    // The sender learns of its own mistakes only; what the peer cannot do leaves no trace.
-    Outcome outcome =
-        is_write(request.opcode) ? execute_write(qp, request) : execute_send(qp, request);
-    const bool own = outcome.status == WcStatus::kLocalProtectionError;
-    if (!own) outcome.status = WcStatus::kSuccess;
-    outcome.waits = outcome.peer_breaks = false;
+  if (too_long(qp, request)) {
+    Outcome outcome;
+    outcome.status = WcStatus::kLocalLengthError;
     return outcome;
   }
+  if (qp.attributes.datagram) return execute_datagram(qp, request);
+  if (qp.attributes.connected_only) return execute_unacknowledged(qp, request);
   if (request.opcode == WrOpcode::kRdmaRead) return execute_read(qp, request);
   if (is_atomic(request.opcode)) return execute_atomic(qp, request);
   return is_write(request.opcode) ? execute_write(qp, request) : execute_send(qp, request);
+}
+
+/// The sender learns of its own mistakes only; what the peer cannot do leaves no trace, but for a
+/// RECV that cannot be written to.
+VerbsModel::Outcome VerbsModel::execute_unacknowledged(Qp& qp, const SendRequest& request) {
+  Qp& peer = at(qp.peer);
+  const bool sends = !is_write(request.opcode);
+  const bool is_inline = (request.flags & SendFlags::kInline) != 0;
+  const bool good = is_inline || local_access(qp, request.sges, protocol::kAccessLocalRead);
+  if (sends && good && !peer.recvs.empty() && !peer.broken &&
+      total(request.sges) > total(peer.recvs.front().sges)) {
+    // Packets before the one that did not fit have been written; the RECV waits for the next.
+    perhaps_scatter(peer, peer.recvs.front().sges, gather(qp, request.sges));
+    return Outcome{};
+  }
+  Outcome outcome = sends ? execute_send(qp, request) : execute_write(qp, request);
+  outcome.peer_breaks = outcome.status == WcStatus::kRemoteOperationError;
+  if (outcome.status != WcStatus::kLocalProtectionError) outcome.status = WcStatus::kSuccess;
+  outcome.waits = false;
+  return outcome;
+}
+
+/// IBTA vol 1, 9.8.3 and 11.4.1.2: a RECV has 40 bytes for the network header in front of the data.
+VerbsModel::Outcome VerbsModel::execute_datagram(Qp& qp, const SendRequest& request) {
+  constexpr std::uint64_t kHeaderArea = 40;
+  Qp& peer = at(qp.peer);
+  Outcome outcome;
+  const bool is_inline = (request.flags & SendFlags::kInline) != 0;
+  if (request.addressee == Addressee::kForeignHandle) {
+    outcome.status = WcStatus::kLocalQpOperationError;
+    return outcome;
+  }
+  if (!is_inline && !local_access(qp, request.sges, protocol::kAccessLocalRead)) {
+    outcome.status = WcStatus::kLocalProtectionError;
+    return outcome;
+  }
+  if (request.addressee != Addressee::kPeer || peer.broken || peer.recvs.empty()) return outcome;
+  const Bytes data = gather(qp, request.sges);
+  const std::vector<Sge> room = peer.recvs.front().sges;
+  if (kHeaderArea + data.size() > total(room)) return outcome;
+  const std::vector<Sge> header =
+      slice(room, kHeaderArea - peer.attributes.header, peer.attributes.header);
+  const std::vector<Sge> body = slice(room, kHeaderArea, data.size());
+  for (const std::vector<Sge>& part : {header, body}) {
+    if (local_access(peer, part, protocol::kAccessLocalWrite)) continue;
+    perhaps_scatter(peer, body, data);
+    for (const Sge& sge : header) {
+      if (local_region(peer, sge, protocol::kAccessLocalWrite) != nullptr) {
+        hosts_[peer.host].memory.forget(sge.address, sge.length);
+      }
+    }
+    outcome = fail_recv(peer, WcStatus::kLocalProtectionError, WcStatus::kSuccess);
+    return outcome;
+  }
+  for (const Sge& sge : header) hosts_[peer.host].memory.forget(sge.address, sge.length);
+  scatter(peer, body, data);
+  complete_recv(peer, request, static_cast<std::uint32_t>(kHeaderArea + data.size()));
+  peer.received.back().has_header = !header.empty();
+  return outcome;
 }
 
 Region* VerbsModel::find_key(std::uint32_t host, std::uint32_t key) {
@@ -324,7 +403,10 @@ VerbsModel::Outcome VerbsModel::execute_key_operation(Qp& qp, const SendRequest&
       if (object->kind == Region::Kind::kFast) object->lkey = request.key;
     }
   }
-  if (!done) outcome.status = WcStatus::kMwBindError;
+  if (!done) {
+    outcome.status = request.opcode == WrOpcode::kBindMw ? WcStatus::kMwBindError
+                                                         : WcStatus::kLocalQpOperationError;
+  }
   return outcome;
 }
 

@@ -24,6 +24,14 @@ using protocol::WcStatus;
 /// Whose rules of failure hold (InfiniBand volume 1 for IB and RoCE; RFC 5040, 5041 and 7306).
 enum class Rules { kInfiniband, kIwarp };
 
+/// Whom a datagram is addressed to.
+enum class Addressee {
+  kPeer,
+  kOtherQkey,      ///< the peer, under a key that it does not take
+  kNobody,         ///< a queue pair that does not exist
+  kForeignHandle,  ///< the peer, by an address handle of another protection domain
+};
+
 struct SendRequest {
   std::uint64_t wr_id = 0;
   WrOpcode opcode = WrOpcode::kSend;
@@ -38,6 +46,7 @@ struct SendRequest {
   std::uint32_t bound_lkey = 0;   ///< bind: of the region
   std::uint64_t bound_bytes = 0;  ///< bind: from `remote_address`
   AccessFlags bound_access = 0;
+  Addressee addressee = Addressee::kPeer;
 };
 
 struct RecvRequest {
@@ -54,7 +63,8 @@ struct Completion {
   bool has_length = false;  ///< byte_len means something: RECV, READ, atomics
   bool has_imm = false;
   std::uint32_t imm = 0;
-  bool has_key = false;  ///< the peer ended a key of this side
+  bool has_header = false;  ///< a network header lies in front of the data
+  bool has_key = false;     ///< the peer ended a key of this side
   std::uint32_t key = 0;
 };
 
@@ -95,6 +105,9 @@ class VerbsModel {
     AccessFlags access = 0;  ///< what the peer may do through this queue pair
     bool signal_all = false;
     bool connected_only = false;  ///< UC: no answers, what cannot be done is dropped
+    bool datagram = false;        ///< UD: the same, and each message is one packet
+    std::uint32_t packet = 0;     ///< UD: bytes of a message at most
+    std::uint32_t header = 0;     ///< UD: bytes of a packet's network header that the RECV shows
     bool shared_recvs = false;    ///< they outlive an error of the queue pair
   };
   QpName add_qp(std::uint32_t host, const QpAttributes& attributes);
@@ -164,6 +177,8 @@ class VerbsModel {
   Outcome execute_send(Qp& qp, const SendRequest& request);
   Outcome execute_write(Qp& qp, const SendRequest& request);
   Outcome execute_read(Qp& qp, const SendRequest& request);
+  Outcome execute_datagram(Qp& qp, const SendRequest& request);
+  Outcome execute_unacknowledged(Qp& qp, const SendRequest& request);
   Outcome execute_key_operation(Qp& qp, const SendRequest& request);
   bool bind(Qp& qp, Region& window, const SendRequest& request);
   Region* find_key(std::uint32_t host, std::uint32_t key);
@@ -173,6 +188,7 @@ class VerbsModel {
   Outcome fail_recv(Qp& peer, WcStatus of_recv, WcStatus of_request);
   void complete_recv(Qp& peer, const SendRequest& request, std::uint32_t bytes);
   WcStatus not_allowed() const;
+  static bool too_long(const Qp& qp, const SendRequest& request);
 
   Rules rules_;
   bool early_placement_;

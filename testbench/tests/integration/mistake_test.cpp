@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// One wrong message in a workload: how it and those behind it end, as the program reports it.
+#include <gtest/gtest.h>
+
+#include "support/program.h"
+
+namespace rnic::testbench {
+namespace {
+
+/// The tenth of 64 messages that are posted together.
+Settings one_in_64(const std::string& protocol, const std::string& op, const std::string& mistake) {
+  return {{"transport.protocol", protocol},
+          {"workload.op", op},
+          {"workload.mistake", mistake},
+          {"workload.mistake_at", "10"},
+          {"workload.pattern", "bandwidth"},
+          {"workload.iterations", "64"},
+          {"sim.warmup", "0"},
+          {"workload.depth", "64"},
+          {"workload.post_batch", "64"},
+          {"workload.signal_every", "1"}};
+}
+
+struct Expected {
+  std::string op;
+  std::string mistake;
+  std::string status;
+  std::string at_receiver;  ///< empty: nothing
+};
+
+/// Nine succeed, the tenth fails, the others are flushed (IBTA vol 1, 10.3.1).
+class MistakeTest : public ::testing::TestWithParam<Expected> {};
+
+TEST_P(MistakeTest, OfTheTenthOf64) {
+  const Expected& expected = GetParam();
+  const ProgramRun run = run_well(one_in_64("rocev2", expected.op, expected.mistake));
+  ASSERT_EQ(run.status, 0);
+  nlohmann::json completions = {{"success", 9}, {expected.status, 1}, {"wr_flush_error", 54}};
+  if (!expected.at_receiver.empty()) completions[expected.at_receiver] = 1;
+  for (const auto& [name, count] : completions.items()) {
+    EXPECT_EQ(run.result["completions"].value(name, 0), count) << name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, MistakeTest,
+    ::testing::Values(
+        Expected{"write", "local_key", "local_protection_error", ""},
+        Expected{"send", "local_bounds", "local_protection_error", ""},
+        Expected{"write_imm", "local_pd", "local_protection_error", ""},
+        Expected{"read", "sink_not_writable", "local_protection_error", ""},
+        Expected{"atomic_cas", "sink_not_writable", "local_protection_error", ""},
+        Expected{"atomic_fadd", "too_long", "local_length_error", ""},
+        Expected{"write", "remote_key", "remote_access_error", ""},
+        Expected{"read", "remote_bounds", "remote_access_error", ""},
+        Expected{"atomic_fadd", "remote_pd", "remote_access_error", ""},
+        Expected{"write_imm", "remote_right", "remote_access_error", ""},
+        Expected{"atomic_cas", "misaligned", "remote_invalid_request_error", ""},
+        Expected{"send", "recv_small", "remote_invalid_request_error", "local_length_error"},
+        Expected{"send_imm", "recv_key", "remote_operation_error", "local_protection_error"}),
+    [](const auto& test) { return test.param.op + "_" + test.param.mistake; });
+
+TEST(Mistake, WithoutTheRightOfTheQueuePairNoneSucceeds) {
+  const ProgramRun run = run_well(one_in_64("ib", "write", "qp_right"));
+  ASSERT_EQ(run.status, 0);
+  EXPECT_EQ(run.result["completions"]["remote_invalid_request_error"], 1);
+  EXPECT_EQ(run.result["completions"]["wr_flush_error"], 63);
+}
+
+TEST(Mistake, DatagramsUnderAnotherKeyAreLost) {
+  Settings settings = one_in_64("rocev2", "send", "qkey");
+  settings.emplace_back("transport.type", "ud");
+  const ProgramRun run = run_well(settings);
+  ASSERT_EQ(run.status, 0);
+  EXPECT_EQ(run.result["completions"]["success"], 64);
+  EXPECT_EQ(run.counter("qkey_violations"), 1U);
+}
+
+TEST(Mistake, AHandleOfAnotherDomainStopsTheSendQueue) {
+  Settings settings = one_in_64("ib", "send", "handle_pd");
+  settings.emplace_back("transport.type", "ud");
+  const ProgramRun run = run_well(settings);
+  ASSERT_EQ(run.status, 0);
+  EXPECT_EQ(run.result["completions"]["local_qp_operation_error"], 1);
+  EXPECT_EQ(run.result["completions"]["wr_flush_error"], 54);
+}
+
+TEST(Mistake, ImmediateDataFromNobodyKnown) {
+  Settings settings = one_in_64("rocev2", "write_imm", "no_handle");
+  settings.emplace_back("nic.write_imm_needs_handle", "true");
+  const ProgramRun run = run_well(settings);
+  ASSERT_EQ(run.status, 0);
+  EXPECT_EQ(run.result["completions"]["remote_operation_error"], 1);
+  settings.emplace_back("workload.mistake", "none");
+  EXPECT_EQ(run_well(settings).number("/completions/success"), 64);
+}
+
+TEST(Mistake, WhatTheOperationCannotMakeIsRefused) {
+  for (const auto& [op, mistake] : {std::pair{"write", "recv_small"},
+                                    {"send", "remote_key"},
+                                    {"write", "misaligned"},
+                                    {"write", "qkey"}}) {
+    const ProgramRun run = run_program(one_in_64("ib", op, mistake));
+    EXPECT_EQ(run.status, 2) << op << " " << mistake;
+    EXPECT_NE(run.error.find("workload.mistake"), std::string::npos) << run.error;
+  }
+}
+
+}  // namespace
+}  // namespace rnic::testbench
