@@ -43,6 +43,8 @@ class ContextIf : public virtual sc_core::sc_interface {
   /// True: the context is here, `t` is advanced by the lookup. False: `waiter` is resumed when the
   /// fetch is over; `again` tells that this is the same request after a resume.
   virtual bool acquire(QpContext& qp, ContextRole role, Time& t, Waiter* waiter, bool again) = 0;
+  /// An access that finds what it needs kept elsewhere; it takes its turn in the lookups alone.
+  virtual Time pass(Time t) { return t; }
   /// A doorbell says that `qp` will be needed soon.
   virtual void expect(QpContext& /*qp*/, Time /*t*/) {}
 };

@@ -35,6 +35,7 @@ class QpContextCache : public sc_core::sc_module, public ContextIf {
                  std::uint64_t seed, std::uint64_t qpc_base, MissBudget& budget);
 
   bool acquire(QpContext& qp, ContextRole role, Time& t, Waiter* waiter, bool again) override;
+  Time pass(Time t) override { return stage_.pass(t); }
   void expect(QpContext& qp, Time t) override;
 
   ContextCache<QpcLine>& cache() { return cache_; }

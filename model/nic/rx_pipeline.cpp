@@ -143,8 +143,9 @@ bool RxPipeline::wqe_here(RxJob* job, Time t, bool again) {
 
 void RxPipeline::process(RxJob* job, Time t, bool again) {
   QpContext& qp = *job->qp;
-  if ((answers_need_context_ || !transport_.use_of(*job->frame).for_requester) &&
-      !contexts->acquire(qp, role_of(*job), t, job, again)) {
+  if (!answers_need_context_ && transport_.use_of(*job->frame).for_requester) {
+    t = contexts->pass(t);
+  } else if (!contexts->acquire(qp, role_of(*job), t, job, again)) {
     return;
   }
   if (!qp.can_receive()) {  // it changed while frames were waiting

@@ -29,6 +29,7 @@ SqScheduler::SqScheduler(const sc_core::sc_module_name& name, const config::NicC
       jobs_(jobs),
       stage_(this->name(), config.scheduler, Clock(config.clock_hz)),
       by_role_(config.qpc_read_entries > 0),
+      answers_need_context_(config.answers_need_context),
       request_rate_(config.qp_rate),
       read_rate_(config.read_engine_rate),
       read_time_(config.read_engine_time),
@@ -225,6 +226,11 @@ void SqScheduler::serve(QpContext& qp, bool response, Time t, bool again) {
   if (!response && !request_due(qp)) return;
   if (!again) t = stage_.pass(t);
   qp.picked_at = t;
+  if (response && !answers_need_context_) {
+    qp.context_at = t = contexts->pass(t);
+    serve_response(qp, t);
+    return;
+  }
   ContextWait* wait = waits_.take();
   wait->scheduler = this;
   wait->qp = &qp;

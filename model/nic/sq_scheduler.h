@@ -99,6 +99,7 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
   Pool<ContextWait> waits_;
   PipelineStage stage_;
   bool by_role_;  ///< whether it matters if a context is needed for a READ
+  bool answers_need_context_;
   BitRate request_rate_;
   BitRate read_rate_;  ///< nic.read_engine_rate, and nic.read_engine_time
   Time read_time_;
