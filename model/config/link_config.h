@@ -61,6 +61,9 @@ struct SwitchConfig {
   std::uint64_t buffer;
   std::uint64_t pfc_xoff;
   std::uint64_t pfc_xon;
+  std::uint64_t ecn_kmin;  ///< of an egress queue, bytes
+  std::uint64_t ecn_kmax;
+  double ecn_pmax;
 };
 
 }  // namespace rnic::config

@@ -185,6 +185,19 @@ void add_switch(ParameterTable& table) {
       .range(0, 4 * kGiB)
       .assumed("a few large packets below switch.pfc_xoff, so that pauses do not flutter")
       .means("fill of an ingress priority at which the sender may go on");
+  table.bytes("switch.ecn_kmin", RNIC_FIELD(network_switch.ecn_kmin), "5000")
+      .range(0, 4 * kGiB)
+      .datasheet(
+          "5 KB at 40 Gb/s (Zhu et al., SIGCOMM 2015); HPCC's authors use 400 KB at 100 Gb/s")
+      .means("egress queue of a priority up to which ECN-capable packets are not marked");
+  table.bytes("switch.ecn_kmax", RNIC_FIELD(network_switch.ecn_kmax), "200000")
+      .range(0, 4 * kGiB)
+      .datasheet("200 KB (Zhu et al., SIGCOMM 2015); HPCC's authors use 1.6 MB at 100 Gb/s")
+      .means("egress queue of a priority beyond which all of them are marked");
+  table.real("switch.ecn_pmax", RNIC_FIELD(network_switch.ecn_pmax), "0.01")
+      .range(0, 1)
+      .datasheet("1 % (Zhu et al., SIGCOMM 2015); HPCC's authors use 20 %")
+      .means("probability of a mark at switch.ecn_kmax, to which it rises from switch.ecn_kmin");
 }
 
 }  // namespace

@@ -27,10 +27,11 @@ void add_headers(ParameterTable& table) {
       .or_word("by_priority", kDscpOfPriority)
       .spec("RFC 2474; without a VLAN tag the class selector (DSCP / 8) is the priority")
       .means("RoCEv2 and iWARP: DSCP; by_priority: 8 x the priority of the QP");
-  table.count("transport.ecn", RNIC_FIELD(transport.ecn), "0")
+  table.count("transport.ecn", RNIC_FIELD(transport.ecn), "auto")
       .one_of({0, 1, 2})
+      .or_auto()
       .spec("RFC 3168: 0 not capable, 1 ECT(1), 2 ECT(0)")
-      .means("RoCEv2 and iWARP: ECN codepoint of what is sent");
+      .means("RoCEv2 and iWARP: ECN codepoint of what is sent; auto: 2 with DCQCN, else 0");
   table.count("transport.hop_limit", RNIC_FIELD(transport.hop_limit), "64")
       .range(1, 255)
       .spec("RFC 1700: the recommended default TTL")
@@ -162,6 +163,61 @@ void add_acknowledgement(ParameterTable& table) {
       .means("least time between two acknowledgements of a QP; those in between are coalesced");
 }
 
+void add_congestion_control(ParameterTable& table) {
+  constexpr const char* kPaper = "Zhu et al., SIGCOMM 2015 (DCQCN), the paper's setting";
+  table
+      .choice<RoceCongestion>("transport.congestion_control",
+                              RNIC_CHOICE(transport.congestion_control), "none",
+                              {{"none", RoceCongestion::kNone}, {"dcqcn", RoceCongestion::kDcqcn}})
+      .assumed("lossless fabrics without it are the base that it is compared with")
+      .means("RoCEv2: what slows a sender down when switches mark its packets");
+  table.flag("dcqcn.notification_point", RNIC_FIELD(dcqcn.notification_point), "true")
+      .datasheet(kPaper)
+      .means("a receiver of marked packets sends CNPs");
+  table.flag("dcqcn.reaction_point", RNIC_FIELD(dcqcn.reaction_point), "true")
+      .datasheet(kPaper)
+      .means("a sender that gets CNPs reduces its rate");
+  table.time("dcqcn.cnp_interval", RNIC_FIELD(dcqcn.cnp_interval), "50us")
+      .range(0, kSecond)
+      .datasheet(kPaper)
+      .means("least time between two CNPs of a QP");
+  table.real("dcqcn.gain", RNIC_FIELD(dcqcn.gain), "0.00390625")
+      .range(0, 1)
+      .datasheet("1/256 (Zhu et al., SIGCOMM 2015); ConnectX: 5/1024")
+      .means("g: weight of the newest period in the estimate alpha of the marked share");
+  table.time("dcqcn.alpha_period", RNIC_FIELD(dcqcn.alpha_period), "55us")
+      .range(1, kSecond)
+      .datasheet(kPaper)
+      .means("time without a CNP after which alpha falls");
+  table.time("dcqcn.increase_time", RNIC_FIELD(dcqcn.increase_time), "55us")
+      .range(1, kSecond)
+      .datasheet("55 us (Zhu et al., SIGCOMM 2015); ConnectX: 300 us")
+      .means("a rate increase each time");
+  table.bytes("dcqcn.increase_bytes", RNIC_FIELD(dcqcn.increase_bytes), "10000000")
+      .range(1, 1e15)
+      .datasheet(kPaper)
+      .means("a rate increase each so many bytes");
+  table.count("dcqcn.fast_recovery", RNIC_FIELD(dcqcn.fast_recovery), "5")
+      .range(1, 1000)
+      .in("increases")
+      .datasheet("5 (Zhu et al., SIGCOMM 2015); ConnectX: 1")
+      .means("increases half-way back to the rate before the last reduction; then faster ones");
+  table.rate("dcqcn.additive_rate", RNIC_FIELD(dcqcn.additive_rate), "auto")
+      .range(0.001, 1000)
+      .or_auto()
+      .datasheet("40 Mb/s at 40 Gb/s (Zhu et al., SIGCOMM 2015); ConnectX: 5 Mb/s")
+      .means("additive increase of the target rate; auto: a 1,000th of link.rate");
+  table.rate("dcqcn.hyper_rate", RNIC_FIELD(dcqcn.hyper_rate), "auto")
+      .range(0.001, 1000)
+      .or_auto()
+      .assumed("ten additive increases")
+      .means("its increase once timer and bytes are beyond fast recovery; auto: link.rate / 100");
+  table.rate("dcqcn.min_rate", RNIC_FIELD(dcqcn.min_rate), "100Mbps")
+      .range(0.001, 1000)
+      .assumed("as the simulator of HPCC's authors; ConnectX: 1 Mb/s")
+      .means("least rate of a QP");
+}
+
 void add_tcp_flow(ParameterTable& table) {
   table.bytes("tcp.window", RNIC_FIELD(tcp.window), "1MiB")
       .range(4096, 1073741824)
@@ -229,14 +285,50 @@ void add_tcp_framing(ParameterTable& table) {
       .means("iWARP: CRC32c of each FPDU is computed and checked");
 }
 
+void add_mpa_set_up(ParameterTable& table) {
+  table.count("tcp.mpa_revision", RNIC_FIELD(tcp.mpa_revision), "1")
+      .one_of({1, 2})
+      .spec("RFC 5044, 7.1 (revision 1); RFC 6581, section 9 (2: enhanced set-up)")
+      .means(
+          "iWARP: revision of the set-up frames; with 2 they negotiate how many READs a QP keeps");
+  table
+      .choice<ReadyMessage>("tcp.mpa_rtr", RNIC_CHOICE(tcp.mpa_rtr), "none",
+                            {{"none", ReadyMessage::kNone},
+                             {"send", ReadyMessage::kSend},
+                             {"write", ReadyMessage::kWrite},
+                             {"read", ReadyMessage::kRead},
+                             {"any", ReadyMessage::kAny}})
+      .spec("RFC 6581, section 9: peer-to-peer mode; none: without it")
+      .means(
+          "iWARP: ready-to-receive messages that the initiator offers; needs tcp.mpa_revision=2");
+  table
+      .choice<ReadyMessage>("tcp.mpa_rtr_accept", RNIC_CHOICE(tcp.mpa_rtr_accept), "any",
+                            {{"send", ReadyMessage::kSend},
+                             {"write", ReadyMessage::kWrite},
+                             {"read", ReadyMessage::kRead},
+                             {"any", ReadyMessage::kAny}})
+      .spec("RFC 6581, section 9; nothing in common ends the connection")
+      .means("iWARP: ready-to-receive messages from which the responder selects one");
+  table
+      .choice<ReadyMessage>("tcp.mpa_rtr_sent", RNIC_CHOICE(tcp.mpa_rtr_sent), "agreed",
+                            {{"agreed", ReadyMessage::kAgreed},
+                             {"send", ReadyMessage::kSend},
+                             {"write", ReadyMessage::kWrite},
+                             {"read", ReadyMessage::kRead}})
+      .spec("RFC 6581, section 9: the agreed one; others do occur (zrlio/softiwarp issue 14)")
+      .means("iWARP: what the initiator sends as its ready-to-receive message");
+}
+
 }  // namespace
 
 void add_transport_parameters(ParameterTable& table) {
   add_protocol(table);
   add_reliability(table);
   add_acknowledgement(table);
+  add_congestion_control(table);
   add_tcp_flow(table);
   add_tcp_framing(table);
+  add_mpa_set_up(table);
 }
 
 }  // namespace rnic::config

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/bit_rate.h"
 #include "base/time.h"
 
 namespace rnic::config {
@@ -15,6 +16,10 @@ enum class Protocol { kIb, kRoceV1, kRoceV2, kIwarp };
 enum class TransportType { kRc, kUc, kUd };
 enum class Recovery { kGoBackN, kSelectiveRepeat };
 enum class CongestionControl { kNewReno, kCubic, kNone };
+enum class RoceCongestion { kNone, kDcqcn };
+/// Messages by which an MPA initiator lets a peer-to-peer responder send; kAgreed: the one that
+/// both have agreed on.
+enum class ReadyMessage { kNone, kSend, kWrite, kRead, kAny, kAgreed };
 
 struct TransportConfig {
   Protocol protocol;
@@ -46,8 +51,24 @@ struct TransportConfig {
   std::uint32_t flow_label;  ///< 0: the source port's entropy comes from the QP numbers
   std::vector<std::uint64_t> service_level;           ///< of the i-th QP of a flow, repeated
   std::vector<std::uint64_t> response_service_level;  ///< of the answering end; empty: the same
+  RoceCongestion congestion_control;
   std::uint32_t ack_every;  ///< AckReq every n packets inside a long message
   Time ack_coalesce_time;   ///< least time between two ACKs of a QP; those between are merged
+};
+
+/// DCQCN (Zhu et al., SIGCOMM 2015); in effect with transport.congestion_control=dcqcn.
+struct DcqcnConfig {
+  bool notification_point;       ///< a receiver of marked packets sends CNPs
+  bool reaction_point;           ///< a sender that gets CNPs reduces its rate
+  Time cnp_interval;             ///< N: least time between two CNPs of a QP
+  double gain;                   ///< g
+  Time alpha_period;             ///< K
+  Time increase_time;            ///< t: a stage of the timer
+  std::uint64_t increase_bytes;  ///< b: a stage of the byte counter
+  std::uint32_t fast_recovery;   ///< F: stages
+  BitRate additive_rate;         ///< R_AI
+  BitRate hyper_rate;            ///< R_HAI
+  BitRate min_rate;              ///< of a QP
 };
 
 struct TcpConfig {
@@ -66,6 +87,10 @@ struct TcpConfig {
   bool timestamps;
   bool mpa_crc;
   bool mpa_markers;
+  std::uint32_t mpa_revision;   ///< 1, or 2: enhanced set-up, READ limits are negotiated
+  ReadyMessage mpa_rtr;         ///< the initiator offers; kNone: not peer-to-peer
+  ReadyMessage mpa_rtr_accept;  ///< the responder selects from
+  ReadyMessage mpa_rtr_sent;    ///< the initiator sends
 };
 
 }  // namespace rnic::config

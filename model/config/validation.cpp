@@ -145,6 +145,27 @@ void check_network(const Config& config) {
     throw ConfigError(equals("link.down_cable", config.link.down_cable) + " does not exist (" +
                       std::to_string(cables) + " cables)");
   }
+  if (config.transport.congestion_control == RoceCongestion::kDcqcn) {
+    if (config.transport.protocol != Protocol::kRoceV2) {
+      throw ConfigError(
+          "transport.congestion_control=dcqcn needs transport.protocol=rocev2, whose "
+          "IP header carries the mark");
+    }
+    if (config.transport.ecn == 0) {
+      throw ConfigError(
+          "transport.congestion_control=dcqcn needs transport.ecn=2 (or 1): switches "
+          "mark only what is ECN-capable");
+    }
+  }
+  if (config.network_switch.ecn_kmin > config.network_switch.ecn_kmax) {
+    throw ConfigError(equals("switch.ecn_kmin", config.network_switch.ecn_kmin) +
+                      " must not be above " +
+                      equals("switch.ecn_kmax", config.network_switch.ecn_kmax));
+  }
+  if (config.tcp.mpa_rtr != ReadyMessage::kNone &&
+      (config.tcp.mpa_revision < 2 || !config.tcp.handshake)) {
+    throw ConfigError("tcp.mpa_rtr needs tcp.mpa_revision=2 and tcp.handshake=true");
+  }
   if (config.nic.mpa_crc_rate.valid() && !config.tcp.mpa_crc) {
     throw ConfigError("nic.mpa_crc_rate is of the CRC that tcp.mpa_crc=false leaves out");
   }
@@ -392,6 +413,11 @@ std::string automatic_text(std::string_view key, const Config& config) {
   const bool latency = workload.pattern == Pattern::kLatency;
   const Protocol protocol = config.transport.protocol;
   if (key == "transport.mtu") return protocol == Protocol::kIwarp ? "9000" : "4096";
+  if (key == "transport.ecn") {
+    return config.transport.congestion_control == RoceCongestion::kDcqcn ? "2" : "0";
+  }
+  if (key == "dcqcn.additive_rate") return std::to_string(config.link.rate.to_gbps() / 1000);
+  if (key == "dcqcn.hyper_rate") return std::to_string(config.link.rate.to_gbps() / 100);
   if (key == "transport.max_dest_rd_atomic") return std::to_string(config.transport.max_rd_atomic);
   if (key == "transport.window") return std::to_string(automatic_window(config));
   if (key == "link.flow_control") {

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "link/credit_flow_control.h"
+#include "protocol/ecn.h"
 #include "protocol/ib_headers.h"
 
 namespace rnic::network {
@@ -67,7 +68,8 @@ struct Switch::Side : public link::FrameReceiver, public link::EgressClient {
       : owner(the_owner),
         index(the_index),
         port(("port" + std::to_string(the_index)).c_str(), config, the_owner.frames_),
-        ingress(port.config().lanes) {
+        ingress(port.config().lanes),
+        queued(port.config().lanes) {
     port.set_receiver(this);
     port.set_egress_client(this);
   }
@@ -78,6 +80,7 @@ struct Switch::Side : public link::FrameReceiver, public link::EgressClient {
                   Time /*start*/, Time end) override {
     const std::uint32_t from = ingress[lane].front();
     ingress[lane].pop_front();
+    queued[lane] -= bytes;
     owner.left(from, lane, bytes, end);
   }
 
@@ -85,6 +88,9 @@ struct Switch::Side : public link::FrameReceiver, public link::EgressClient {
   std::uint32_t index;
   link::LinkPort port;
   std::vector<Ring<std::uint32_t>> ingress;  ///< of each lane's waiting frames, in their order
+  std::vector<std::uint64_t> queued;         ///< bytes of them
+  std::uint64_t longest = 0;                 ///< of these
+  std::uint64_t marked = 0;
 };
 
 std::uint64_t route_key(const protocol::MacAddress& mac) {
@@ -103,7 +109,11 @@ Switch::Switch(const sc_core::sc_module_name& name, const config::SwitchConfig& 
       checksums_(checksums),
       buffer_(config.buffer),
       corrupt_rate_(config.corrupt_rate),
-      rng_(seed, std::string(this->name()) + ".corruption") {
+      rng_(seed, std::string(this->name()) + ".corruption"),
+      ecn_kmin_(config.ecn_kmin),
+      ecn_kmax_(config.ecn_kmax),
+      ecn_pmax_(config.ecn_pmax),
+      ecn_rng_(seed, std::string(this->name()) + ".ecn") {
   if (corrupt_rate_ > 0 && checksums_ == nullptr) {
     throw ConfigError("corrupting frames in a switch needs their checksums");
   }
@@ -157,9 +167,29 @@ void Switch::forward(std::uint32_t ingress, Frame* frame, Time now) {
     ingress = kNowhere;
   }
   Side& egress = *sides_[route->second];
+  std::uint64_t& queue = egress.queued[frame->lane];
+  if (queue > ecn_kmin_) mark(egress, *frame, queue);
+  queue += frame->frame_bytes();
+  egress.longest = std::max(egress.longest, queue);
   egress.ingress[frame->lane].push_back(ingress);
   egress.port.send(frame, now + latency_);
 }
+
+void Switch::mark(Side& egress, Frame& frame, std::uint64_t queue) {
+  if (addressing_ == Addressing::kLid) return;
+  if (queue <= ecn_kmax_) {
+    const double share = static_cast<double>(queue - ecn_kmin_) /
+                         static_cast<double>(std::max<std::uint64_t>(1, ecn_kmax_ - ecn_kmin_));
+    if (ecn_rng_.uniform() >= ecn_pmax_ * share) return;
+  }
+  if (!protocol::mark_congestion(frame.header, frame.header_bytes)) return;
+  frame.ecn_marked = true;
+  ++egress.marked;
+  if (!frame.checksums_deferred && checksums_ != nullptr) checksums_->reseal(frame);
+}
+
+std::uint64_t Switch::ecn_marked(std::uint32_t index) const { return sides_[index]->marked; }
+std::uint64_t Switch::longest_queue(std::uint32_t index) const { return sides_[index]->longest; }
 
 /// A bit flips while the frame is in memory; the link CRC that is computed on the way out covers it
 /// up, and only an end-to-end checksum can find it.
@@ -198,7 +228,10 @@ void Switch::reset_statistics(Time now) {
   buffer_.settle(now);
   buffer_.reset_highest();
   dropped_full_ = dropped_unknown_ = dropped_damaged_ = corrupted_ = 0;
-  for (auto& side : sides_) side->port.reset_statistics(now);
+  for (auto& side : sides_) {
+    side->port.reset_statistics(now);
+    side->longest = side->marked = 0;
+  }
 }
 
 }  // namespace rnic::network

@@ -27,7 +27,9 @@ std::uint64_t route_key(const protocol::MacAddress& mac);
 /// Store-and-forward switch with a buffer shared by all ports. A frame holds its place from arrival
 /// to the end of its serialisation at the egress port; until then it also holds the ingress port's
 /// receive buffer, so that credits or pauses act hop by hop. Without flow control a frame that
-/// finds the shared buffer full is lost.
+/// finds the shared buffer full is lost. ECN-capable frames are marked by the length of the queue
+/// that they join: not up to switch.ecn_kmin, always beyond switch.ecn_kmax, in between with a
+/// probability that rises to switch.ecn_pmax.
 class Switch : public sc_core::sc_module {
  public:
   /// `port` describes the cables' other ends; buffers and thresholds come from `config`: with PFC
@@ -53,6 +55,10 @@ class Switch : public sc_core::sc_module {
   std::uint64_t dropped_damaged() const { return dropped_damaged_; }
   /// Frames that a memory error changed (switch.corrupt_rate).
   std::uint64_t corrupted() const { return corrupted_; }
+  /// Frames that got the ECN mark on their way to port `index`.
+  std::uint64_t ecn_marked(std::uint32_t index) const;
+  /// Longest egress queue of a lane of port `index`, bytes.
+  std::uint64_t longest_queue(std::uint32_t index) const;
   /// Largest fill of the shared buffer, bytes.
   std::uint64_t highest_fill() const { return buffer_.highest(); }
   void reset_statistics(Time now);
@@ -62,6 +68,7 @@ class Switch : public sc_core::sc_module {
 
   void forward(std::uint32_t ingress, protocol::Frame* frame, Time now);
   void corrupt(protocol::Frame& frame);
+  void mark(Side& egress, protocol::Frame& frame, std::uint64_t queue);
   void discard(std::uint32_t ingress, protocol::Frame* frame, std::uint64_t& counter, Time now);
   void left(std::uint32_t ingress, std::uint32_t lane, std::uint32_t bytes, Time end);
   std::uint64_t destination(const protocol::Frame& frame) const;
@@ -79,6 +86,10 @@ class Switch : public sc_core::sc_module {
   std::uint64_t corrupted_ = 0;
   double corrupt_rate_;
   Rng rng_;
+  std::uint64_t ecn_kmin_;
+  std::uint64_t ecn_kmax_;
+  double ecn_pmax_;
+  Rng ecn_rng_;
 };
 
 }  // namespace rnic::network

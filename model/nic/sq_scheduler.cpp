@@ -22,7 +22,7 @@ void SqScheduler::ContextWait::resume(Time now) {
 
 SqScheduler::SqScheduler(const sc_core::sc_module_name& name, const config::NicConfig& config,
                          transport::Transport& transport, protocol::FramePool& frames,
-                         Pool<TxJob>& jobs)
+                         Pool<TxJob>& jobs, bool limits_rates)
     : sc_module(name),
       transport_(transport),
       frames_(frames),
@@ -31,6 +31,7 @@ SqScheduler::SqScheduler(const sc_core::sc_module_name& name, const config::NicC
       by_role_(config.qpc_read_entries > 0),
       answers_need_context_(config.answers_need_context),
       request_rate_(config.qp_rate),
+      holds_back_(config.qp_rate.valid() || limits_rates),
       read_rate_(config.read_engine_rate),
       read_time_(config.read_engine_time),
       read_engine_(read_rate_.valid() || read_time_ > kTimeZero),
@@ -87,7 +88,7 @@ void SqScheduler::end_stall(Time now) {
 
 bool SqScheduler::postpone_response(QpContext& qp) {
   // Taking a place in the pipelines for a later time would keep others out until then.
-  if (qp.responses.empty()) return false;
+  if (qp.cnp_due || qp.responses.empty()) return false;
   const transport::ResponseEntry& first = qp.responses.front();
   Time ready = first.ready;
   if (first.kind == transport::ResponseEntry::Kind::kReadResponse) {
@@ -215,7 +216,7 @@ bool SqScheduler::pick() {
     if (qp.granule_open != 0) close_granule(qp, now);
     return true;
   }
-  const bool may_wait = request_rate_.valid() || qp.sq_decoded > now;
+  const bool may_wait = holds_back_ || qp.sq_decoded > now;
   if (!response && may_wait && postpone_request(qp)) return true;
   response_turn_ = !response;  // who has nothing to send takes no turn
   serve(qp, response, from, false);
@@ -262,6 +263,10 @@ void SqScheduler::serve_response(QpContext& qp, Time t) {
     qp.response_free_at = std::max(qp.response_free_at, sim_now()) + needed;
     qp.engine_busy += needed;
   }
+  if (qp.rate != nullptr && job->plan.payload == transport::TxPlan::Payload::kRemote) {
+    qp.response_free_at =
+        std::max(qp.response_free_at, sim_now()) + qp.rate->send(job->plan.length, sim_now());
+  }
   if (transport_.response_due(qp) && !postpone_response(qp)) {
     enqueue(qp, true, qp.response_from);
   }
@@ -298,6 +303,10 @@ void SqScheduler::serve_request(QpContext& qp, Time t) {
       const Time needed = request_rate_.time_for(job->plan.length);
       qp.request_free_at = std::max(qp.request_free_at, sim_now()) + needed;
       qp.engine_busy += needed;
+    }
+    if (qp.rate != nullptr) {
+      qp.request_free_at =
+          std::max(qp.request_free_at, sim_now()) + qp.rate->send(job->plan.length, sim_now());
     }
     if (wqe_cache_ != nullptr) hold_wqe(qp, job->plan);
     enqueue(qp, false, qp.request_from);

@@ -26,8 +26,10 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
   sc_core::sc_port<TimerIf> timer{"timer"};
   sc_core::sc_port<CompletionIf> completion{"completion"};
 
+  /// `limits_rates`: the transport's congestion control sets rates of queue pairs.
   SqScheduler(const sc_core::sc_module_name& name, const config::NicConfig& config,
-              transport::Transport& transport, protocol::FramePool& frames, Pool<TxJob>& jobs);
+              transport::Transport& transport, protocol::FramePool& frames, Pool<TxJob>& jobs,
+              bool limits_rates = false);
 
   void activate(QpContext& qp, Time t) override;
   void slot_freed(Time t, std::uint32_t lane) override;
@@ -101,6 +103,7 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
   bool by_role_;  ///< whether it matters if a context is needed for a READ
   bool answers_need_context_;
   BitRate request_rate_;
+  bool holds_back_;  ///< something may hold requests back that could be sent
   BitRate read_rate_;  ///< nic.read_engine_rate, and nic.read_engine_time
   Time read_time_;
   bool read_engine_;  ///< whether either is set

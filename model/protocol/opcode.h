@@ -45,6 +45,9 @@ enum class BthOpcode : std::uint8_t {
   kCnp = 0x81,
 };
 
+/// Zero bytes behind the BTH of a CNP (IBTA annex A17, 17.9.3).
+inline constexpr std::uint8_t kCnpReservedBytes = 16;
+
 /// What a packet does.
 enum class OpcodeKind : std::uint8_t {
   kInvalid,  ///< reserved, or not defined for its transport
@@ -163,6 +166,7 @@ constexpr OpcodeInfo make_opcode_info(unsigned opcode) {
   if (opcode == static_cast<unsigned>(BthOpcode::kCnp)) {
     info.kind = OpcodeKind::kCnp;
     info.only = true;
+    info.extension_bytes = kCnpReservedBytes;
     return info;
   }
   const auto op = static_cast<BthOpcode>(opcode & 0x1FU);

@@ -6,6 +6,29 @@
 #include "transport/iwarp_transport.h"
 
 namespace rnic::transport {
+namespace {
+
+DcqcnParameters dcqcn_parameters(const config::Config& config, const Encapsulation& encapsulation) {
+  const config::DcqcnConfig& from = config.dcqcn;
+  DcqcnParameters p;
+  p.notifies = from.notification_point;
+  p.reacts = from.reaction_point;
+  p.cnp_interval = from.cnp_interval;
+  p.gain = from.gain;
+  p.alpha_period = from.alpha_period;
+  p.increase_time = from.increase_time;
+  p.increase_bytes = from.increase_bytes;
+  p.fast_recovery = from.fast_recovery;
+  p.line_gbps = config.link.rate.to_gbps();
+  p.additive_gbps = from.additive_rate.to_gbps();
+  p.hyper_gbps = from.hyper_rate.to_gbps();
+  p.min_gbps = from.min_rate.to_gbps();
+  p.overhead_bytes = encapsulation.wire_bytes(encapsulation.outer_bytes() + protocol::Bth::kBytes +
+                                              encapsulation.trailer_bytes());
+  return p;
+}
+
+}  // namespace
 
 std::unique_ptr<Transport> make_transport(const config::Config& config,
                                           const Encapsulation& encapsulation,
@@ -26,6 +49,9 @@ std::unique_ptr<Transport> make_transport(const config::Config& config,
   rc.timers.adaptive = config.transport.adaptive_retransmission;
   rc.timers.adaptive_start = config.transport.adaptive_start;
   rc.timers.rnr_factor = config.transport.rnr_timer_factor;
+  if (config.transport.congestion_control == config::RoceCongestion::kDcqcn) {
+    rc.dcqcn = dcqcn_parameters(config, encapsulation);
+  }
   return std::make_unique<IbTransport>(rc, encapsulation, identity, config.transport.mtu);
 }
 

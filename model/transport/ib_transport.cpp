@@ -65,6 +65,8 @@ void IbTransport::receive(QueuePair& qp, const protocol::Frame& frame, Time now,
   }
   plan = RxPlan{};
   const Incoming in = decode(frame);
+  if (frame.ecn_marked && qp.type == QpType::kUc) note_congestion(qp, now);
+  if (handle_cnp(qp, in, now)) return;
   if (in.info.transport != service_of(qp.type) || !pkeys_match(in.bth.pkey, qp.av.pkey)) return;
   plan.psn = in.bth.psn;
   if (qp.type == QpType::kUd) {

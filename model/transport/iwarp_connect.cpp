@@ -13,8 +13,6 @@ using protocol::TcpOptions;
 
 namespace {
 
-/// SYN and the MPA frame that every end sends before its first FPDU.
-constexpr std::uint32_t kSetupBytes = 1 + MpaConnect::kBytes;
 /// Connection requests that wait for their queue pair, as a listener's backlog.
 constexpr std::size_t kBacklog = 1024;
 
@@ -27,8 +25,9 @@ bool is_syn(SetupSegment segment) {
 
 }  // namespace
 
-void IwarpTransport::start_setup(IwarpConnection& c) {
+void IwarpTransport::start_setup(QueuePair& qp) {
   if (!config_.handshake) return;
+  IwarpConnection& c = connection(qp);
   c.setup.start(c.initiator, config_.syn_timeout);
   // The request may have come before this end was ready for it.
   const auto waiting = std::find_if(backlog_.begin(), backlog_.end(),
@@ -63,18 +62,21 @@ void IwarpTransport::plan_setup(QueuePair& qp, Time now, TxPlan& plan) {
   switch (plan.setup) {
     case SetupSegment::kSyn:
     case SetupSegment::kSynAck:
-      plan.stream = first - kSetupBytes;
+      plan.stream = first - mpa_bytes_ - 1;
       break;
     case SetupSegment::kRequest:
+      c.enhanced = own_terms(qp, true);
+      plan.stream = first - mpa_bytes_;
+      break;
     case SetupSegment::kReply:
-      plan.stream = first - MpaConnect::kBytes;
+      plan.stream = first - mpa_bytes_;
       break;
     default:
-      plan.stream = c.setup.done() ? first : first - MpaConnect::kBytes;
+      plan.stream = c.setup.done() ? first : first - mpa_bytes_;
   }
   // receive_next() is behind the peer's MPA frame, which may still be to come.
   const bool peer_frame_came = plan.setup == SetupSegment::kReply || c.setup.done();
-  if (!peer_frame_came) plan.stream_ack -= MpaConnect::kBytes;
+  if (!peer_frame_came) plan.stream_ack -= mpa_bytes_;
   update_deadline(qp);
 }
 
@@ -115,8 +117,14 @@ void IwarpTransport::build_setup(const QueuePair& qp, const TxPlan& plan,
         plan.setup == SetupSegment::kRequest ? MpaConnect::kRequestKey : MpaConnect::kReplyKey;
     mpa.crc = config_.mpa_crc;
     mpa.markers = config_.mpa_markers;
+    if (enhanced()) {
+      mpa.enhanced = true;
+      mpa.revision = 2;
+      mpa.private_bytes = protocol::MpaEnhanced::kBytes;
+      c.enhanced.encode(tcp_at + tcp_bytes + MpaConnect::kBytes);
+    }
     mpa.encode(tcp_at + tcp_bytes);
-    stream_bytes = MpaConnect::kBytes;
+    stream_bytes = mpa_bytes_;
   }
   encapsulation_.write_outer(qp.av, tcp_bytes + stream_bytes, frame.header);
   frame.header_bytes =
@@ -139,7 +147,7 @@ SetupSegment IwarpTransport::setup_segment(const protocol::Frame& frame) const {
     return SetupSegment::kNone;  // an FPDU
   }
   if (frame.header_bytes == start) return SetupSegment::kAck;
-  if (frame.header_bytes != start + MpaConnect::kBytes) return SetupSegment::kNone;
+  if (frame.header_bytes != start + mpa_bytes_) return SetupSegment::kNone;
   const auto mpa = MpaConnect::decode(frame.header + start);
   return mpa.is_request() ? SetupSegment::kRequest
          : mpa.is_reply() ? SetupSegment::kReply
@@ -161,6 +169,11 @@ bool IwarpTransport::receive_setup(QueuePair& qp, const protocol::Frame& frame) 
   if (is_syn(segment) && !c.setup.done()) open_receive(c, tcp.sequence);
   const bool acknowledged =
       tcp.ack && tcp.acknowledgement == static_cast<std::uint32_t>(c.first_sequence);
+  if (is_frame(segment) && enhanced() && !c.setup.done()) {
+    negotiate(
+        qp, segment,
+        frame.header + encapsulation_.outer_bytes() + tcp.header_bytes() + MpaConnect::kBytes);
+  }
   c.setup.received(segment, acknowledged);
   update_deadline(qp);
   return ours || !c.setup.done();

@@ -10,6 +10,7 @@
 #include "protocol/iwarp_headers.h"
 #include "stats/stage.h"
 #include "transport/iwarp_setup.h"
+#include "transport/mpa_negotiation.h"
 #include "transport/queue_pair.h"
 #include "transport/tcp/connection_table.h"
 #include "transport/tcp/tcp_connection.h"
@@ -47,6 +48,9 @@ struct IwarpConnection : ConnectionState {
   std::uint64_t first_sequence = 0;  ///< of this end's first FPDU
   std::uint32_t peer_sequence = 0;   ///< of the peer's first FPDU
   IwarpSetup setup;
+  protocol::MpaEnhanced enhanced;  ///< of this end's MPA frame, with revision 2
+  ReadyGate gate;                  ///< peer-to-peer responder
+  bool ready_read = false;         ///< initiator: the READ that opens the gate is not answered yet
 
   // Outgoing. Messages before `cursor` are completely planned; `cursor_offset` bytes of the
   // message there are. A retransmission moves the cursor back.

@@ -80,7 +80,7 @@ void IwarpTransport::issue(QueuePair& qp, SendEntry& entry) const {
 PlanStatus IwarpTransport::plan_request(QueuePair& qp, Time now, TxPlan& plan) {
   if (!qp.may_send()) return PlanStatus::kNoWqe;
   IwarpConnection& c = connection(qp);
-  if (qp.failed || c.closed || !c.setup.done()) return PlanStatus::kBlocked;
+  if (qp.failed || c.closed || !c.setup.done() || !c.gate.may_send()) return PlanStatus::kBlocked;
   if (c.mid_message()) {
     return plan_segment(qp, now, plan) ? PlanStatus::kPlanned : PlanStatus::kBlocked;
   }

@@ -117,6 +117,15 @@ void IwarpTransport::handle_data(QueuePair& qp, const Segment& in, Time now, RxP
       std::min<std::size_t>(c.arriving_ddp.size(), rdmap_header_bytes(in.control.opcode)));
   std::memcpy(c.arriving_ddp.data(), in.ddp, c.arriving_ddp_bytes);
   if (in.has_timestamp) c.timestamp_recent = in.timestamp;
+  if (c.gate.awaits()) {
+    receive_ready(qp, in, now);
+    return;
+  }
+  if (c.ready_read && in.control.opcode == RdmapOpcode::kReadResponse && in.payload_bytes == 0) {
+    c.ready_read = false;
+    take_segment(qp, in.stream_bytes, now);
+    return;
+  }
   plan.opcode = static_cast<std::uint8_t>(in.control.opcode);
   plan.last = in.control.last;
   plan.length = in.payload_bytes;
@@ -350,7 +359,8 @@ void IwarpTransport::answer_atomic(QueuePair& qp, const RxPlan& plan, Time now) 
 void IwarpTransport::terminate_stream(QueuePair& qp, TerminateLayer layer, std::uint8_t error_type,
                                       std::uint8_t error_code) {
   IwarpConnection& c = connection(qp);
-  const bool has_headers = layer == TerminateLayer::kDdp || error_type != kRdmapCatastrophic;
+  const bool has_headers = layer == TerminateLayer::kDdp ||
+                           (layer == TerminateLayer::kRdmap && error_type != kRdmapCatastrophic);
   protocol::RdmapTerminate terminate;
   terminate.layer = layer;
   terminate.error_type = error_type;

@@ -34,7 +34,11 @@ std::uint16_t port_number(std::uint32_t n) {
 IwarpTransport::IwarpTransport(const config::TcpConfig& tcp,
                                const config::TransportConfig& transport,
                                const Encapsulation& encapsulation, const PortIdentity& identity)
-    : config_(tcp), encapsulation_(encapsulation), identity_(identity) {
+    : config_(tcp),
+      encapsulation_(encapsulation),
+      identity_(identity),
+      mpa_bytes_(protocol::MpaConnect::kBytes +
+                 (tcp.mpa_revision > 1 ? protocol::MpaEnhanced::kBytes : 0)) {
   ipv6_ = encapsulation.outer_bytes() >= protocol::EthernetHeader::kBytes + kIpv6Bytes;
   tcp_header_bytes_ =
       protocol::TcpHeader::kBytes + (tcp.timestamps ? protocol::TcpOptions::kTimestampBytes : 0);
@@ -60,10 +64,6 @@ IwarpTransport::IwarpTransport(const config::TcpConfig& tcp,
   tcp_.min_rto = tcp.min_rto;
   tcp_.sack = tcp.sack;
   tcp_.congestion_control = tcp.congestion_control;
-}
-
-std::uint32_t IwarpTransport::first_sequence(std::uint32_t psn) {
-  return psn + 1 + protocol::MpaConnect::kBytes;  // SYN, MPA request or reply frame
 }
 
 std::uint64_t IwarpTransport::address_key(std::uint32_t ipv4, const protocol::Gid& gid) const {
@@ -102,16 +102,16 @@ void IwarpTransport::connect(QueuePair& qp) {
 }
 
 /// The peer begins with `psn`.
-void IwarpTransport::open_receive(IwarpConnection& c, std::uint32_t psn) {
-  c.peer_sequence = first_sequence(psn);
+void IwarpTransport::open_receive(IwarpConnection& c, std::uint32_t psn) const {
+  c.peer_sequence = first_sequence(psn, mpa_bytes_);
   c.tcp.open_receive(c.peer_sequence);
 }
 
 void IwarpTransport::start_sending(QueuePair& qp) {
   IwarpConnection& c = connection(qp);
-  c.tcp.open_send(first_sequence(qp.next_psn));
+  c.tcp.open_send(first_sequence(qp.next_psn, mpa_bytes_));
   c.stream_end = c.first_sequence = c.tcp.send_next();
-  start_setup(c);
+  start_setup(qp);
   qp.retries_left = qp.retry_count;
 }
 

@@ -25,12 +25,14 @@ namespace rnic::transport {
 ///   number `sq_psn`, then MPA's start-up frames of 20 bytes; the end with the lower address is the
 ///   initiator. A SYN that comes before its queue pair is ready waits in a backlog. With
 ///   tcp.handshake=false both ends are connected as if that had happened. The responder may send
-///   once its reply is acknowledged, as in RFC 6581's peer-to-peer mode, whose ready-to-receive
-///   message is left out.
+///   once its reply is acknowledged. With tcp.mpa_revision=2 the frames carry 4 bytes more, which
+///   limit both ends' outstanding READs to what the other takes, and in peer-to-peer mode
+///   (tcp.mpa_rtr) agree on the message without data that must come first (RFC 6581, 9).
 /// - A queue pair that goes to ERR or RESET resets its connection (RST), which moves the peer's
 ///   queue pair to ERR and flushes its work. A terminate message closes its direction (FIN), and so
 ///   does the acknowledgement that answers it. With tcp.tear_down=false nothing is told.
-/// - With SACK a segment that comes behind a gap is kept: an RDMA Write is placed at once (RFC 5041,
+/// - With SACK a segment that comes behind a gap is kept: an RDMA Write is placed at once (RFC
+/// 5041,
 ///   5.4), everything else is held until its turn. SACK blocks travel on ACKs without data, so that
 ///   the MULPDU stays what it is.
 /// - A WRITE or SEND completes when TCP has acknowledged its last byte, which this end does once
@@ -69,8 +71,12 @@ class IwarpTransport : public Transport {
 
   /// Largest ULPDU of a segment: IP MTU less IP and TCP headers, options and MPA framing.
   std::uint32_t mulpdu() const { return mulpdu_; }
-  /// TCP sequence number of the first FPDU's first byte on a side whose SYN had `psn`.
-  static std::uint32_t first_sequence(std::uint32_t psn);
+  /// TCP sequence number of the first FPDU's first byte on a side whose SYN had `psn`: behind SYN
+  /// and an MPA frame of `mpa_bytes`.
+  static constexpr std::uint32_t first_sequence(
+      std::uint32_t psn, std::uint32_t mpa_bytes = protocol::MpaConnect::kBytes) {
+    return psn + 1 + mpa_bytes;
+  }
   /// State of a connected queue pair; null before connect().
   static const IwarpConnection* connection_of(const QueuePair& qp) {
     return static_cast<const IwarpConnection*>(qp.connection.get());
@@ -83,7 +89,7 @@ class IwarpTransport : public Transport {
     return static_cast<IwarpConnection&>(*qp.connection);
   }
   static void update_deadline(QueuePair& qp);
-  static void open_receive(IwarpConnection& c, std::uint32_t psn);
+  void open_receive(IwarpConnection& c, std::uint32_t psn) const;
   std::uint64_t address_key(std::uint32_t ipv4, const protocol::Gid& gid) const;
   void choose_ports(const QueuePair& qp, IwarpConnection& c) const;
 
@@ -134,7 +140,12 @@ class IwarpTransport : public Transport {
                         std::uint8_t error_code);
 
   // Set-up.
-  void start_setup(IwarpConnection& c);
+  void start_setup(QueuePair& qp);
+  bool enhanced() const { return mpa_bytes_ > protocol::MpaConnect::kBytes; }
+  protocol::MpaEnhanced own_terms(const QueuePair& qp, bool initiator) const;
+  void negotiate(QueuePair& qp, SetupSegment segment, const std::uint8_t* terms);
+  void send_ready(QueuePair& qp, ReadyToReceive agreed) const;
+  void receive_ready(QueuePair& qp, const Segment& in, Time now);
   void remember_request(const ConnectionKey& key, const protocol::Frame& frame,
                         std::uint32_t tcp_offset);
   void plan_reset(QueuePair& qp, Time now, TxPlan& plan);
@@ -161,6 +172,7 @@ class IwarpTransport : public Transport {
   std::uint8_t window_scale_ = 0;
   std::uint32_t mulpdu_;
   std::uint32_t mss_option_ = 0;
+  std::uint32_t mpa_bytes_;  ///< of a set-up frame
   ConnectionTable connections_;
   std::vector<Waiting> backlog_;
 };

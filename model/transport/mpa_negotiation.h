@@ -19,40 +19,64 @@ struct MpaAgreement {
   ReadyToReceive ready = ReadyToReceive::kNone;
 };
 
+/// READs that one end may have outstanding at the other.
+inline std::uint16_t limit_reads(std::uint16_t own, std::uint16_t peer) {
+  constexpr std::uint16_t kAny = protocol::MpaEnhanced::kNoNegotiation;
+  return peer == kAny ? own : (own == kAny ? peer : std::min(own, peer));
+}
+
+/// The first of the messages that both know.
+inline ReadyToReceive common_ready(const protocol::MpaEnhanced& x, const protocol::MpaEnhanced& y) {
+  if (x.rtr_send && y.rtr_send) return ReadyToReceive::kSend;
+  if (x.rtr_write && y.rtr_write) return ReadyToReceive::kWrite;
+  if (x.rtr_read && y.rtr_read) return ReadyToReceive::kRead;
+  return ReadyToReceive::kNone;
+}
+
 /// What the initiator concludes from its request and the reply (RFC 6581, 9.1): no more READs than
 /// the other end takes, and of the offered ready-to-receive messages the one that the reply
 /// selects.
 inline MpaAgreement agree(const protocol::MpaEnhanced& request,
                           const protocol::MpaEnhanced& reply) {
-  const auto limit = [](std::uint16_t own, std::uint16_t peer) {
-    constexpr std::uint16_t kAny = protocol::MpaEnhanced::kNoNegotiation;
-    return peer == kAny ? own : (own == kAny ? peer : std::min(own, peer));
-  };
   MpaAgreement result;
-  result.ord = limit(request.ord, reply.ird);
-  result.ird = limit(request.ird, reply.ord);
+  result.ord = limit_reads(request.ord, reply.ird);
+  result.ird = limit_reads(request.ird, reply.ord);
   if (!request.peer_to_peer) {
     result.accepted = true;
     return result;
   }
-  if (request.rtr_send && reply.rtr_send) {
-    result.ready = ReadyToReceive::kSend;
-  } else if (request.rtr_write && reply.rtr_write) {
-    result.ready = ReadyToReceive::kWrite;
-  } else if (request.rtr_read && reply.rtr_read) {
-    result.ready = ReadyToReceive::kRead;
-  }
+  result.ready = common_ready(request, reply);
   result.accepted = result.ready != ReadyToReceive::kNone;
   return result;
+}
+
+/// A responder's reply to `request`: no more READs than the initiator takes, and one of the
+/// ready-to-receive messages that it offers and this end knows. `own`: what this end could do.
+inline protocol::MpaEnhanced answer(const protocol::MpaEnhanced& request,
+                                    const protocol::MpaEnhanced& own) {
+  protocol::MpaEnhanced reply;
+  reply.ird = own.ird;
+  reply.ord = limit_reads(own.ord, request.ird);
+  reply.peer_to_peer = request.peer_to_peer;
+  if (!request.peer_to_peer) return reply;
+  const ReadyToReceive ready = common_ready(request, own);
+  reply.rtr_send = ready == ReadyToReceive::kSend;
+  reply.rtr_write = ready == ReadyToReceive::kWrite;
+  reply.rtr_read = ready == ReadyToReceive::kRead;
+  return reply;
 }
 
 /// The half of a responder that waits for the initiator's first message.
 class ReadyGate {
  public:
-  explicit ReadyGate(const MpaAgreement& agreement) : expected_(agreement.ready) {}
+  ReadyGate() = default;
+  explicit ReadyGate(const MpaAgreement& agreement)
+      : expected_(agreement.ready), refused_(!agreement.accepted) {}
 
-  /// Nothing may be sent before the agreed message has come.
-  bool may_send() const { return expected_ == ReadyToReceive::kNone || open_; }
+  /// Nothing may be sent before the agreed message has come, or without an agreement.
+  bool may_send() const { return !refused_ && !awaits(); }
+  /// What arrives first must be that message.
+  bool awaits() const { return expected_ != ReadyToReceive::kNone && !open_; }
   /// The first message arrived; false: it is of another kind, the stream is to be terminated.
   bool first_message(ReadyToReceive kind) {
     open_ = expected_ == ReadyToReceive::kNone || kind == expected_;
@@ -60,7 +84,8 @@ class ReadyGate {
   }
 
  private:
-  ReadyToReceive expected_;
+  ReadyToReceive expected_ = ReadyToReceive::kNone;
+  bool refused_ = false;
   bool open_ = false;
 };
 

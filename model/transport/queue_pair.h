@@ -10,6 +10,7 @@
 #include "protocol/qp_state.h"
 #include "protocol/wqe.h"
 #include "stats/stage.h"
+#include "transport/dcqcn.h"
 
 namespace rnic::transport {
 
@@ -114,6 +115,9 @@ struct TransportCounters {
   std::uint64_t out_of_buffer = 0;     ///< UC, UD: dropped for want of a RECV
   std::uint64_t dropped_messages = 0;  ///< UC, UD: all that were dropped
   std::uint64_t qkey_violations = 0;
+  std::uint64_t np_ecn_marked_roce_packets = 0;
+  std::uint64_t np_cnp_sent = 0;
+  std::uint64_t rp_cnp_handled = 0;
 };
 
 /// Protocol state of a queue pair, both halves. Kernel-free; time comes in as arguments.
@@ -172,6 +176,11 @@ struct QueuePair {
   Ring<ResponderResource> resources;  ///< the max_dest_rd_atomic newest
 
   std::unique_ptr<ConnectionState> connection;
+
+  // Congestion control.
+  std::unique_ptr<DcqcnReactionPoint> rate;  ///< null: as fast as the line
+  Time next_cnp_at{0};                       ///< no CNP before
+  bool cnp_due = false;
 
   SendEntry* entry(std::uint64_t number) {
     return number < sq_base || number - sq_base >= sq.size()

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+
 #include "protocol/aeth.h"
 #include "protocol/ib_headers.h"
 #include "protocol/opcode.h"
@@ -18,7 +20,8 @@ constexpr std::uint32_t kSackBytes = 4;
 
 bool serves(protocol::BthTransport transport) {
   return transport == protocol::BthTransport::kRc || transport == protocol::BthTransport::kUc ||
-         transport == protocol::BthTransport::kUd;
+         transport == protocol::BthTransport::kUd ||
+         transport == protocol::BthTransport::kCongestion;
 }
 
 /// The sender's own key goes out for one whose top bit is set (IBTA vol 1, 10.2.5).
@@ -58,6 +61,10 @@ std::uint8_t* write_extensions(const OpcodeInfo& info, const TxPlan& plan, std::
   if (info.has_ieth) {
     protocol::Ieth{plan.imm}.encode(p);
     p += protocol::Ieth::kBytes;
+  }
+  if (info.kind == protocol::OpcodeKind::kCnp) {
+    std::memset(p, 0, protocol::kCnpReservedBytes);
+    p += protocol::kCnpReservedBytes;
   }
   if (extra == kSackBytes) {
     protocol::store_be32(p, plan.sack_psn);
@@ -114,6 +121,7 @@ void RcTransport::build_packet(const QueuePair& qp, const TxPlan& plan,
   bth.pad_count = pad;
   bth.pkey = qp.av.pkey;
   bth.dest_qpn = datagram != nullptr ? datagram->destination_qpn : qp.dest_qpn;
+  bth.becn = info.kind == protocol::OpcodeKind::kCnp;
   bth.ack_request = plan.ack_request;
   bth.psn = plan.psn;
   bth.encode(p);

@@ -62,13 +62,20 @@ void RcTransport::connect(QueuePair& qp) {
   qp.next_ack_at = kTimeZero;
   qp.responses.clear();
   qp.resources.clear();
+  qp.cnp_due = false;
+  qp.next_cnp_at = kTimeZero;
+  if (config_.dcqcn.reacts) qp.rate = std::make_unique<DcqcnReactionPoint>(config_.dcqcn);
   if (config_.selective_repeat) qp.connection = std::make_unique<SelectiveRepeat>();
 }
 
 void RcTransport::receive(QueuePair& qp, const protocol::Frame& frame, Time now, RxPlan& plan) {
   plan = RxPlan{};
   const Incoming in = decode(frame);
-  if (in.info.transport != protocol::BthTransport::kRc) return;
+  if (frame.ecn_marked) note_congestion(qp, now);
+  if (in.info.transport != protocol::BthTransport::kRc) {
+    handle_cnp(qp, in, now);
+    return;
+  }
   if (!pkeys_match(in.bth.pkey, qp.av.pkey)) return;
   switch (in.info.kind) {
     case OpcodeKind::kAck:
@@ -411,6 +418,10 @@ std::uint8_t RcTransport::credit_syndrome(const QueuePair& qp) const {
 
 bool RcTransport::plan_response(QueuePair& qp, Time now, TxPlan& plan) {
   if (!response_due(qp)) return false;
+  if (qp.cnp_due) {
+    plan_cnp(qp, plan);
+    return true;
+  }
   using Kind = ResponseEntry::Kind;
   // Of ACKs that had to wait here the newest says it all.
   while (qp.responses.size() > 1 && qp.responses.front().kind == Kind::kAck &&

@@ -19,6 +19,7 @@ struct RcConfig {
   bool atomic_waits = false;        ///< until what is before it is acknowledged
   bool end_to_end_credits = false;  ///< ACKs tell of RECVs, SENDs wait for them (9.7.7.2)
   RetransmissionTimers timers{};
+  DcqcnParameters dcqcn{};
 };
 
 /// Reliable connected service of InfiniBand and RoCE (IBTA vol 1, chapter 9.7): PSN sequencing,
@@ -48,7 +49,7 @@ class RcTransport : public Transport {
   PlanStatus plan_request(QueuePair& qp, Time now, TxPlan& plan) override;
   bool plan_response(QueuePair& qp, Time now, TxPlan& plan) override;
   bool response_due(const QueuePair& qp) const override {
-    return !qp.responses.empty() && !qp.responses.front().pending;
+    return qp.cnp_due || (!qp.responses.empty() && !qp.responses.front().pending);
   }
   bool response_owed(const QueuePair& qp) const override { return !qp.responses.empty(); }
   void build(const QueuePair& qp, const TxPlan& plan, protocol::Frame& frame) const override;
@@ -72,6 +73,9 @@ class RcTransport : public Transport {
   static bool sequence_ok(const QueuePair& qp, const Incoming& in);
   static bool length_ok(const QueuePair& qp, const Incoming& in);
   void fill_request(QueuePair& qp, const Incoming& in, RxPlan& plan);
+  /// Notification and reaction point of DCQCN: a marked packet, and a CNP; true for a CNP.
+  void note_congestion(QueuePair& qp, Time now);
+  bool handle_cnp(QueuePair& qp, const Incoming& in, Time now);
 
   const Encapsulation& encapsulation_;
 
@@ -136,6 +140,7 @@ class RcTransport : public Transport {
   static void forget_early(QueuePair& qp, std::uint32_t psn);
   void execute_placed(QueuePair& qp, Time now);
 
+  void plan_cnp(QueuePair& qp, TxPlan& plan);
   static void plan_read_response(QueuePair& qp, ResponseEntry& response, TxPlan& plan);
 
   std::uint32_t extra_header_bytes(const protocol::OpcodeInfo& info, std::uint8_t syndrome) const;

@@ -321,8 +321,12 @@ std::optional<Bottleneck> recovery(const Result& result, const std::vector<Resou
                                ? 0
                                : std::min(1.0, static_cast<double>(again) /
                                                    static_cast<double>(result.sim.data_packets));
-  bottleneck.why = busiest_clause(ranked) + ": the time goes into recovery from losses, with " +
-                   grouped(again) + " packets sent again";
+  bottleneck.why =
+      (result.uneven
+           ? std::string(
+                 "Flows that lost packets waited while others had the network to themselves")
+           : busiest_clause(ranked)) +
+      ": the time goes into recovery from losses, with " + grouped(again) + " packets sent again";
   add_next(bottleneck, next_resource(ranked, ""));
   return bottleneck;
 }
@@ -382,6 +386,9 @@ Bottleneck window(const Result& result, const std::vector<Resource>& ranked) {
 Bottleneck find_bottleneck(const Result& result) {
   const std::vector<Resource> ranked = ranked_resources(result);
   if (result.scenario.latency_pattern) return longest_stage(result, ranked);
+  if (result.uneven) {
+    if (auto losses = recovery(result, ranked)) return *losses;
+  }
   if (!ranked.empty() && ranked.front().utilization >= kSaturated) return saturated(ranked);
   if (auto wait = longest_wait(result, ranked)) return *wait;
   if (auto losses = recovery(result, ranked)) return *losses;

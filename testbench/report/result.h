@@ -157,6 +157,7 @@ struct Result {
   Time window = kTimeZero;  ///< measured, after warm-up
   double throughput_gbps = 0;
   double message_rate_mops = 0;
+  bool uneven = false;  ///< flows had the network to themselves for a part of the window
   stats::Histogram latency;
   stats::Breakdown breakdown;
   NamedCounts completions;  ///< by status name

@@ -42,14 +42,59 @@ void add_flow(const FlowMeasurement& measured, Time common, FlowResult& flow, Re
   result.latency.merge(measured.latency);
 }
 
-void collect_flows(System& system, Result& result) {
-  const Measurement& m = system.measurement;
+/// When the measured streams began and ended.
+struct Span {
   Time start = kTimeNever;
-  Time end = kTimeZero;
-  const auto add = [&](const FlowMeasurement& measured, FlowResult& flow) {
-    add_flow(measured, m.common_window(), flow, result);
+  Time end{0};
+
+  Time length() const { return std::max(kTimeZero, end - start); }
+  void add(const FlowMeasurement& measured) {
     start = std::min(start, measured.window_start);
     end = std::max(end, measured.window_end);
+  }
+};
+
+/// Shares of the time of all streams: above kSame they ran side by side; below kMost what they did
+/// while all of them ran does not stand for the whole.
+constexpr double kSame = 0.9;
+constexpr double kMost = 0.5;
+
+bool overlap_for(double share, Time whole, const Measurement& m) {
+  return to_us(m.overlap()) >= share * to_us(whole);
+}
+
+/// Streams that ran for different times had the network to themselves for a part of it: the sum of
+/// their rates is no rate that ever was. If too little of the time is common to all, what counts is
+/// what all delivered from the first one's warm-up to the last one's end.
+void set_uneven_rates(const Measurement& m, Time whole, std::uint64_t bytes, std::uint64_t msg_size,
+                      Result& result) {
+  if (whole <= kTimeZero || msg_size == 0) return;
+  result.uneven = !overlap_for(kSame, whole, m);
+  if (overlap_for(kMost, whole, m)) return;
+  result.throughput_gbps = gbps(bytes, whole);
+  result.message_rate_mops =
+      static_cast<double>(bytes) / static_cast<double>(msg_size) / to_us(whole);
+}
+
+/// The time in which all streams ran, if it stands for the whole; zero otherwise.
+Time common_window(System& system) {
+  Span span;
+  for (const auto& flow : system.flows) {
+    for (const FlowMeasurement& measured : flow->measured()) span.add(measured);
+  }
+  const Measurement& m = system.measurement;
+  return overlap_for(kMost, span.length(), m) ? m.overlap() : kTimeZero;
+}
+
+void collect_flows(System& system, Result& result) {
+  const Measurement& m = system.measurement;
+  const Time common = common_window(system);
+  Span span;
+  std::uint64_t bytes = 0;
+  const auto add = [&](const FlowMeasurement& measured, FlowResult& flow) {
+    add_flow(measured, common, flow, result);
+    span.add(measured);
+    bytes += measured.bytes;
   };
   for (const auto& flow : system.flows) {
     for (const FlowMeasurement& measured : flow->measured()) {
@@ -66,7 +111,11 @@ void collect_flows(System& system, Result& result) {
     const FlowMeasurement& measured = system.program->measured();
     add(measured, flow_between(measured, result.flows));
   }
-  result.window = std::max(kTimeZero, end - start);
+  result.window = span.length();
+  const config::WorkloadConfig& w = system.config().workload;
+  if (w.pattern == config::Pattern::kBandwidth && system.flows.size() > 1) {
+    set_uneven_rates(m, result.window, bytes, w.msg_size, result);
+  }
   result.breakdown = m.breakdown;
   for (std::size_t status = 0; status < m.completions.size(); ++status) {
     if (m.completions[status] == 0 && status != 0) continue;
@@ -260,6 +309,13 @@ void collect_links(System& system, Time now, Result& result) {
     more.emplace_back("cable_lost_while_down", cable.lost_while_down());
   }
   if (system.fabric_switch == nullptr) return;
+  if (system.config().transport.ecn != 0) {
+    for (std::uint32_t i = 0; i < system.fabric_switch->ports(); ++i) {
+      NamedCounts& more = result.links[system.nodes.size() + i].more;
+      more.emplace_back("ecn_marked", system.fabric_switch->ecn_marked(i));
+      more.emplace_back("egress_queue_highest", system.fabric_switch->longest_queue(i));
+    }
+  }
   const network::Switch& fabric = *system.fabric_switch;
   LinkResult& first = result.links[system.nodes.size()];  // the switch's first port
   first.more.emplace_back("switch_dropped_full", fabric.dropped_full());
@@ -302,6 +358,9 @@ NamedCounts counters_of(Node& node, bool iwarp) {
           {"dropped_messages", t.dropped_messages},
           {"qkey_violations", t.qkey_violations},
           {"credit_waits", t.credit_waits},
+          {"np_ecn_marked_roce_packets", t.np_ecn_marked_roce_packets},
+          {"np_cnp_sent", t.np_cnp_sent},
+          {"rp_cnp_handled", t.rp_cnp_handled},
           {"acks_sent", t.acks_sent},
           {"acks_received", t.acks_received},
           {"rx_not_mine", drops.not_mine},
@@ -412,7 +471,7 @@ Result collect(System& system, const config::LoadedConfig& loaded, SteadyState* 
   collect_flows(system, result);
   collect_figures(system, result);
   if (replayed != nullptr) replayed->extend(result);
-  if (together) {
+  if (together && common_window(system) > kTimeZero) {
     if (replayed != nullptr) replayed->extend(*together);
     take_shares(std::move(*together), result);
   }

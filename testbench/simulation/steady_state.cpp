@@ -156,8 +156,10 @@ SteadyState::SteadyState(System& system) : system_(system), next_search_(kFirstS
 bool SteadyState::possible(const config::Config& config) {
   const config::WorkloadConfig& w = config.workload;
   return w.pattern == config::Pattern::kBandwidth && w.program == config::Program::kNone &&
-         !config::is_dma(w.op) && config.transport.type == config::TransportType::kRc &&
-         config.output.traces.empty() && !surprises(config);
+         !config::is_dma(w.op) &&
+         config.transport.congestion_control == config::RoceCongestion::kNone &&
+         config.transport.type == config::TransportType::kRc && config.output.traces.empty() &&
+         !surprises(config);
 }
 
 void SteadyState::message_completed(const FlowMeasurement& flow, std::uint32_t qp, Time latency,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulation/system.h"
 
+#include <limits>
 #include <string>
 
 #include "base/error.h"
@@ -243,8 +244,12 @@ void System::connect_shared_ports() {
 void System::connect_through_switch() {
   const bool ib = config_.transport.protocol == config::Protocol::kIb;
   const auto ports = static_cast<std::uint32_t>(nodes.size());
+  config::SwitchConfig settings = config_.network_switch;
+  if (config_.transport.ecn == 0) {  // nothing could be marked, so nothing needs a look
+    settings.ecn_kmin = settings.ecn_kmax = std::numeric_limits<std::uint64_t>::max();
+  }
   fabric_switch = std::make_unique<network::Switch>(
-      "switch", config_.network_switch, nodes.front()->nic.port.link.config(), ports,
+      "switch", settings, nodes.front()->nic.port.link.config(), ports,
       ib ? network::Addressing::kLid : network::Addressing::kMac, frames, checksums_.get(),
       config_.sim.seed);
   for (std::uint32_t i = 0; i < ports; ++i) {

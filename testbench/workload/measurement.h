@@ -11,6 +11,7 @@
 
 #include "base/pool.h"
 #include "base/ring.h"
+#include "base/sc_time.h"
 #include "base/time.h"
 #include "protocol/work_request.h"
 #include "stats/breakdown.h"
@@ -123,10 +124,10 @@ struct Measurement {
     if (common_end != kTimeNever) return;
     common_end = end;
     for (stats::DeliveryMeter* meter : meters) meter->close_common();
-    if (common_window() > kTimeZero && meters.size() > 1 && on_first_end) on_first_end();
+    if (overlap() > kTimeZero && meters.size() > 1 && on_first_end) on_first_end();
   }
   /// In which all streams ran; zero if there was no such time.
-  Time common_window() const {
+  Time overlap() const {
     if (common_start == kTimeNever || common_end == kTimeNever) return kTimeZero;
     return std::max(kTimeZero, common_end - common_start);
   }

@@ -96,6 +96,79 @@ TEST(CaseIW, IW05_EnhancedStartUp) {
   EXPECT_FALSE(transport::agree(request, nothing_in_common).accepted);
 }
 
+/// READs over iWARP in the given set-up.
+ProgramRun reads_after(const Settings& set_up) {
+  return run_well(with({{"transport.protocol", "iwarp"},
+                        {"workload.op", "read"},
+                        {"workload.pattern", "bandwidth"},
+                        {"workload.msg_size", "4096"},
+                        {"workload.iterations", "100"},
+                        {"workload.depth", "32"},
+                        {"sim.warmup", "0"}},
+                       set_up));
+}
+
+// ORD 16 meets IRD 8: with revision 1 the ninth READ runs into a TERMINATE, revision 2 agrees on 8.
+WcStatus sixteen_reads_of_eight(const char* revision, std::uint32_t& agreed) {
+  WcStatus worst = WcStatus::kSuccess;
+  VerbsRig rig({{"transport.protocol", "iwarp"},
+                {"tcp.mpa_revision", revision},
+                {"transport.max_rd_atomic", "16"}});
+  rig.run([&] {
+    rig.a.create();
+    rig.b.create();
+    config::TransportConfig responder = rig.config().transport;
+    responder.max_rd_atomic = responder.max_dest_rd_atomic = 8;
+    rig.a.connect(rig.b.qp->qpn, path_between(0, 1), rig.config().transport);
+    rig.b.connect(rig.a.qp->qpn, path_between(1, 0), responder);
+    rig.settle();
+    agreed = rig.a.device_qp().max_rd_atomic;
+    const RigBuffer from = rig.b.buffer(65536);
+    const RigBuffer to = rig.a.buffer(65536);
+    for (int i = 0; i < 16; ++i) {
+      rig.a.post(WrOpcode::kRdmaRead, to.address, to.region.lkey, 65536, from.address,
+                 from.region.rkey);
+    }
+    for (int i = 0; i < 16; ++i) {
+      const WcStatus status = rig.a.await_send().status;
+      if (status != WcStatus::kWrFlushError && status != WcStatus::kSuccess) worst = status;
+    }
+  });
+  return worst;
+}
+
+TEST(CaseIW, IW05_ReadLimitsOfRevision1) {
+  std::uint32_t agreed = 0;
+  EXPECT_EQ(sixteen_reads_of_eight("1", agreed), WcStatus::kRemoteOperationError);
+  EXPECT_EQ(agreed, 16U);
+}
+
+TEST(CaseIW, IW05_ReadLimitsOfRevision2) {
+  std::uint32_t agreed = 0;
+  EXPECT_EQ(sixteen_reads_of_eight("2", agreed), WcStatus::kSuccess);
+  EXPECT_EQ(agreed, 8U);
+}
+
+TEST(CaseIW, IW05_ReadyToReceiveOnTheWire) {
+  const Settings peers{{"tcp.mpa_revision", "2"}, {"tcp.mpa_rtr", "any"}};
+  for (const char* selected : {"send", "write", "read"}) {
+    const ProgramRun good = reads_after(with(peers, {{"tcp.mpa_rtr_accept", selected}}));
+    EXPECT_EQ(good.counter("rx_read_requests"), 100U) << selected;
+    for (const char* sent : {"send", "write", "read"}) {
+      if (std::string(sent) == selected) continue;
+      const ProgramRun bad =
+          reads_after(with(peers, {{"tcp.mpa_rtr_accept", selected}, {"tcp.mpa_rtr_sent", sent}}));
+      EXPECT_EQ(bad.result.at("completions").at("success"), 0) << selected << sent;
+      EXPECT_EQ(bad.result.at("completions").at("remote_operation_error"), 1) << selected << sent;
+      EXPECT_EQ(bad.counter("rx_read_requests"), 0U) << selected << sent;  // no data
+    }
+  }
+  const ProgramRun none = reads_after(
+      {{"tcp.mpa_revision", "2"}, {"tcp.mpa_rtr", "read"}, {"tcp.mpa_rtr_accept", "send"}});
+  EXPECT_EQ(none.result.at("completions").at("success"), 0);
+  EXPECT_EQ(none.counter("rx_read_requests"), 0U);
+}
+
 /// A stream of 64 KiB WRITEs at 100 Gb/s, Gb/s. A one-way delay of 4 us makes a round trip of about
 /// 10 us.
 double stream(const Settings& transport, const std::string& loss, const std::string& delay) {

@@ -162,6 +162,61 @@ TEST(CaptureServices, MpaWithoutCrc) {
   }
 }
 
+// RFC 6581: 4 bytes of private data with the limits of READs, A (peer-to-peer) and the offered
+// messages; the reply selects one, and the first FPDU is that one, without data.
+TEST(CaptureServices, EnhancedSetUp) {
+  struct Kind {
+    const char* name;
+    std::uint32_t flags;   ///< B (SEND) in the first half, C (WRITE) and D (READ) in the second
+    std::uint64_t opcode;  ///< of RDMAP
+  };
+  for (const Kind& kind :
+       {Kind{"send", 0x4000'0000U, 3}, Kind{"write", 0x8000U, 0}, Kind{"read", 0x4000U, 1}}) {
+    const TemporaryFile place("capture_enhanced");
+    std::filesystem::remove(place.path());
+    run_well({{"transport.protocol", "iwarp"},
+              {"transport.mtu", "1500"},
+              {"tcp.mpa_revision", "2"},
+              {"tcp.mpa_rtr", "any"},
+              {"tcp.mpa_rtr_accept", kind.name},
+              {"transport.max_rd_atomic", "5"},
+              {"transport.max_dest_rd_atomic", "7"},
+              {"workload.iterations", "2"},
+              {"sim.warmup", "0"},
+              {"output.traces", "pcap"},
+              {"output.dir", place.path()}});
+    const std::string file = place.path() + "/host0.nic.port.pcapng";
+    EXPECT_EQ(complaints(file), "") << kind.name;
+    std::vector<std::uint32_t> terms;  // request, reply
+    std::vector<std::uint64_t> opcodes;
+    for (const CapturedPacket& packet : read_pcapng(file)) {
+      const std::vector<std::uint8_t>& b = packet.bytes;
+      const std::size_t tcp = 34;
+      const std::size_t ip_end = 14 + static_cast<std::size_t>(b[16] << 8 | b[17]);
+      const std::size_t from = tcp + (b[tcp + 12] >> 4) * 4U;
+      if (from >= ip_end) continue;
+      if (terms.size() < 2) {
+        ASSERT_EQ(ip_end - from, 24U);
+        EXPECT_EQ(b[from + 16], 0x50);  // C and S
+        EXPECT_EQ(b[from + 17], 2);     // revision
+        EXPECT_EQ(b[from + 18] << 8 | b[from + 19], 4);
+        terms.push_back(static_cast<std::uint32_t>(b[from + 20]) << 24 |
+                        static_cast<std::uint32_t>(b[from + 21]) << 16 |
+                        static_cast<std::uint32_t>(b[from + 22]) << 8 | b[from + 23]);
+      } else {
+        opcodes.push_back(b[from + 3] & 0xFU);
+      }
+    }
+    ASSERT_GE(opcodes.size(), 3U);
+    EXPECT_EQ(terms[0], 0x8000'0000U | 0x4000'0000U | 7U << 16 | 0xC000U | 5U);
+    EXPECT_EQ(terms[1], 0x8000'0000U | kind.flags | 7U << 16 | 5U);
+    EXPECT_EQ(opcodes[0], kind.opcode) << kind.name;
+    if (kind.opcode == 1) {
+      EXPECT_EQ(opcodes[1], 2U);  // the READ's empty response
+    }
+  }
+}
+
 // A WRITE with a wrong key: TERMINATE with FIN, answered by an ACK with FIN.
 TEST(CaptureServices, TerminateEndsTheStream) {
   CapturedRig captured({{"transport.protocol", "iwarp"}, {"transport.mtu", "1500"}});

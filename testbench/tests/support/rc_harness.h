@@ -388,8 +388,9 @@ struct RcPair {
   static constexpr std::uint32_t kFirstPsn = 100;
   static constexpr std::uint32_t kPeerFirstPsn = 500;
 
-  explicit RcPair(const transport::RcConfig& config = {})
-      : wire(transport::make_encapsulation(config::Protocol::kRoceV2)),
+  explicit RcPair(const transport::RcConfig& config = {},
+                  config::Protocol protocol = config::Protocol::kRoceV2)
+      : wire(transport::make_encapsulation(protocol)),
         a(*wire, config, 0x11, 0x22),
         b(*wire, config, 0x22, 0x11) {
     restart(kFirstPsn);

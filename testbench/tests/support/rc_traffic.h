@@ -19,6 +19,11 @@ struct RcFaults {
   double duplicate = 0;
   double delay = 0;  ///< of up to `most_delay`, so that others overtake
   Time most_delay{0};
+  double corrupt = 0;           ///< a bit flips, which a checksum must find
+  double burst = 0;             ///< a burst of losses begins ...
+  double burst_ends = 1;        ///< ... and ends behind each of its packets
+  Time down_from{0};            ///< the wire is down ...
+  Time down_until{0};           ///< ... until then
   Time dead_to_a = kTimeNever;  ///< from then on nothing arrives at side a
 };
 
@@ -41,8 +46,11 @@ class RcTraffic {
     std::uint32_t imm;
   };
 
-  RcTraffic(std::uint64_t seed, const RcFaults& wire_faults, bool selective_repeat = false)
-      : faults(wire_faults), rng_(seed, "rc traffic"), pair(random_config(selective_repeat)) {
+  RcTraffic(std::uint64_t seed, const RcFaults& wire_faults, bool selective_repeat = false,
+            config::Protocol protocol = config::Protocol::kRoceV2)
+      : faults(wire_faults),
+        rng_(seed, "rc traffic"),
+        pair(random_config(selective_repeat), protocol) {
     const std::uint32_t mtu = 256U << rng_.below(3);
     for (RcSide* side : {&pair.a, &pair.b}) side->qp.mtu = mtu;
     const auto reads = static_cast<std::uint32_t>(1 + rng_.below(4));
@@ -102,6 +110,8 @@ class RcTraffic {
 
   void step();
   void send(RcSide& from, bool to_b);
+  bool lost();
+  RcPacket damaged(const RcPacket& packet);
   void give(Supply& supply);
   std::string check_received(const RcSide& side, const RcSide& peer,
                              const std::vector<Operation>& list, std::size_t successes) const;
@@ -112,6 +122,7 @@ class RcTraffic {
   std::uint64_t numbers_ = 0;
   std::priority_queue<Arrival> wire_;
   std::vector<Supply> supplies_;
+  bool in_burst_ = false;
 
  public:
   RcPair pair;
@@ -161,6 +172,34 @@ inline void RcTraffic::give(Supply& supply) {
   }
 }
 
+inline bool RcTraffic::lost() {
+  if (now_ >= faults.down_from && now_ < faults.down_until) return true;
+  if (in_burst_) {
+    in_burst_ = rng_.uniform() >= faults.burst_ends;
+    return true;
+  }
+  if (faults.burst > 0 && rng_.uniform() < faults.burst) in_burst_ = true;
+  return in_burst_ || rng_.uniform() < faults.loss;
+}
+
+/// The packet with one bit changed somewhere, checksums as they were computed before.
+inline RcPacket RcTraffic::damaged(const RcPacket& packet) {
+  RcPacket result = packet;
+  result.frame = std::make_shared<protocol::Frame>();
+  protocol::Frame& frame = *result.frame;
+  frame.payload.reserve(packet.frame->payload_bytes + 1);
+  protocol::copy_frame(*packet.frame, frame);
+  pair.wire->materialize(frame);
+  const std::uint64_t at = rng_.below(frame.header_bytes + frame.payload_bytes);
+  const auto bit = static_cast<std::uint8_t>(1U << rng_.below(8));
+  if (at < frame.header_bytes) {
+    frame.header[at] ^= bit;
+  } else {
+    frame.payload.data()[at - frame.header_bytes] ^= bit;
+  }
+  return result;
+}
+
 inline void RcTraffic::send(RcSide& from, bool to_b) {
   RcPacket packet;
   const auto& responses = from.qp.responses;
@@ -169,7 +208,8 @@ inline void RcTraffic::send(RcSide& from, bool to_b) {
   if (!to_b && now_ >= faults.dead_to_a) return;
   const int copies = rng_.uniform() < faults.duplicate ? 2 : 1;
   for (int i = 0; i < copies; ++i) {
-    if (rng_.uniform() < faults.loss) continue;
+    if (lost()) continue;
+    if (rng_.uniform() < faults.corrupt) packet = damaged(packet);
     Time at = now_ + microseconds(1);
     if (rng_.uniform() < faults.delay) {
       at += picoseconds(static_cast<std::int64_t>(

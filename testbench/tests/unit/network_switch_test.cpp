@@ -127,6 +127,53 @@ TEST(Switch, QueuesAtABusyEgressPort) {
   EXPECT_EQ(rig.sw.highest_fill(), 2U * 976);
 }
 
+/// An IPv4 frame with an ECN codepoint.
+Frame* ip_frame(Rig& rig, std::uint32_t host, std::uint8_t ecn) {
+  Frame* frame = rig.frame_to(host, 1000);
+  protocol::EthernetHeader ethernet;
+  ethernet.destination = mac_of(host);
+  ethernet.ether_type = protocol::kEtherTypeIpv4;
+  ethernet.encode(frame->header);
+  protocol::Ipv4Header ip;
+  ip.tos = ecn;
+  ip.encode(frame->header + protocol::EthernetHeader::kBytes);
+  const std::uint16_t before = frame->header_bytes;
+  frame->header_bytes = protocol::EthernetHeader::kBytes + protocol::Ipv4Header::kBytes;
+  frame->payload_bytes -= frame->header_bytes - before;
+  return frame;
+}
+
+// Two hosts send 40 frames of 976 B each to a third at once: at the port's rate one frame leaves
+// while two arrive, so that the queue grows by one frame each 80 ns, to 40. Those that join
+// more than Kmax = 10 frames are marked, up to Kmin none.
+TEST(Switch, MarksEcnCapableFramesByTheQueueTheyJoin) {
+  config::SwitchConfig config = switch_config();
+  config.ecn_kmin = config.ecn_kmax = 9760;
+  Rig rig(FlowControl::kNone, 3, config);
+  for (int i = 0; i < 40; ++i) {
+    rig.ports[0]->send(ip_frame(rig, 2, protocol::kEcnCapable), kTimeZero);
+    rig.ports[1]->send(ip_frame(rig, 2, protocol::kEcnCapable), kTimeZero);
+  }
+  rig.run();
+  EXPECT_EQ(rig.sinks[2]->arrivals.size(), 80U);
+  EXPECT_NEAR(static_cast<double>(rig.sw.longest_queue(2)), 40 * 976, 2 * 976);
+  // The first 20 frames meet at most 10.
+  EXPECT_NEAR(static_cast<double>(rig.sw.ecn_marked(2)), 80 - 20, 3);
+}
+
+TEST(Switch, MarksNothingThatIsNotEcnCapable) {
+  config::SwitchConfig config = switch_config();
+  config.ecn_kmin = config.ecn_kmax = 0;
+  Rig rig(FlowControl::kNone, 3, config);
+  for (int i = 0; i < 20; ++i) {
+    rig.ports[0]->send(ip_frame(rig, 2, 0), kTimeZero);
+    rig.ports[1]->send(ip_frame(rig, 2, 0), kTimeZero);
+  }
+  rig.run();
+  EXPECT_GT(rig.sw.longest_queue(2), 10U * 976);
+  EXPECT_EQ(rig.sw.ecn_marked(2), 0U);
+}
+
 TEST(Switch, LosesFramesWhenLossyAndFull) {
   config::SwitchConfig config = switch_config();
   config.buffer = 65'536;

@@ -127,7 +127,7 @@ TEST(Opcode, CongestionNotification) {
   EXPECT_EQ(info.kind, OpcodeKind::kCnp);
   EXPECT_FALSE(info.is_request());
   EXPECT_FALSE(info.is_response());
-  EXPECT_EQ(info.extension_bytes, 0);
+  EXPECT_EQ(info.extension_bytes, 16);  // zeros
   EXPECT_EQ(opcode_name(BthOpcode::kCnp), "CNP");
 }
 

@@ -96,11 +96,10 @@ TEST(ParametersTest, WordsOfThisReleaseOnly) {
   Config config{};
   EXPECT_THROW(assign(*find_parameter("workload.op"), "send_invalidate", config), ConfigError);
   EXPECT_THROW(assign(*find_parameter("transport.type"), "xrc", config), ConfigError);
-  EXPECT_THROW(assign(*find_parameter("transport.recovery"), "selective", config),
-               ConfigError);
+  EXPECT_THROW(assign(*find_parameter("transport.recovery"), "selective", config), ConfigError);
   EXPECT_THROW(assign(*find_parameter("output.traces"), "vcd", config), ConfigError);
   // Keys of later releases are unknown rather than ignored.
-  EXPECT_EQ(find_parameter("transport.congestion_control"), nullptr);
+  EXPECT_EQ(find_parameter("workload.offered_load"), nullptr);
 }
 
 TEST(ParametersTest, NearestKeyHelps) {

@@ -3,6 +3,9 @@
 // arrives intact, once and in order; beyond them the right error comes at the right place.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <tuple>
+
 #include "tests/support/rc_traffic.h"
 
 namespace rnic::testbench {
@@ -12,20 +15,39 @@ using protocol::WcStatus;
 
 constexpr Time kLimit = microseconds(50'000);
 
-/// With go-back-N and with selective repeat (true).
-class RcProperty : public ::testing::TestWithParam<bool> {};
+/// With go-back-N and with selective repeat (true), on each wire.
+class RcProperty : public ::testing::TestWithParam<std::tuple<bool, config::Protocol>> {
+ protected:
+  static bool selective() { return std::get<0>(selective(), wire()); }
+  static config::Protocol wire() { return std::get<1>(selective(), wire()); }
+};
+
+/// Seeds of a test: `few`, or more when RNICSIM_SEEDS asks for them.
+std::uint64_t seeds(std::uint64_t few) {
+  const char* more = std::getenv("RNICSIM_SEEDS");
+  return more == nullptr ? few : std::max<std::uint64_t>(few, std::strtoull(more, nullptr, 10));
+}
 
 TEST_P(RcProperty, EverythingArrivesOnceAndInOrder) {
   std::uint64_t retransmitted = 0;
   std::uint64_t repeated_reads = 0;
-  for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
+  const std::uint64_t last = seeds(1500);
+  for (std::uint64_t seed = 1; seed <= last; ++seed) {
     Rng rng(seed, "faults");
     RcFaults faults;
     faults.loss = rng.below(4) == 0 ? 0 : 0.04 * rng.uniform();
     faults.duplicate = rng.below(2) == 0 ? 0 : 0.05 * rng.uniform();
     faults.delay = rng.below(2) == 0 ? 0 : 0.05 * rng.uniform();
     faults.most_delay = microseconds(20);
-    RcTraffic traffic(seed, faults, GetParam());
+    faults.corrupt = rng.below(2) == 0 ? 0 : 0.02 * rng.uniform();
+    faults.burst = rng.below(3) == 0 ? 0.005 * rng.uniform() : 0;
+    faults.burst_ends = 0.2 + 0.8 * rng.uniform();
+    if (rng.below(4) == 0) {  // less than two time-outs of 65.5 us
+      faults.down_from = microseconds(static_cast<std::int64_t>(rng.below(40)));
+      faults.down_until =
+          faults.down_from + microseconds(static_cast<std::int64_t>(rng.below(120)));
+    }
+    RcTraffic traffic(seed, faults, selective(), wire());
     traffic.post(traffic.pair.a, traffic.from_a,
                  static_cast<std::uint32_t>(1 + rng.below(RcTraffic::kMostOperations)));
     if (rng.below(2) == 0) {
@@ -45,13 +67,13 @@ TEST_P(RcProperty, EverythingArrivesOnceAndInOrder) {
     repeated_reads += traffic.pair.a.counters().implied_nak_seq_err;
   }
   // The faults did happen.
-  EXPECT_GT(retransmitted, 3000U);
-  EXPECT_GT(repeated_reads, 100U);
+  EXPECT_GT(retransmitted, 1500U);
+  EXPECT_GT(repeated_reads, 50U);
 }
 
 TEST_P(RcProperty, WithoutFaultsNothingIsSentTwice) {
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
-    RcTraffic traffic(seed, RcFaults{}, GetParam());
+    RcTraffic traffic(seed, RcFaults{}, selective(), wire());
     traffic.post(traffic.pair.a, traffic.from_a, RcTraffic::kMostOperations);
     traffic.post(traffic.pair.b, traffic.from_b, RcTraffic::kMostOperations);
     traffic.supply(traffic.pair.b, traffic.from_a, kTimeZero);
@@ -87,7 +109,7 @@ TEST_P(RcProperty, APeerThatFallsSilentExhaustsTheRetries) {
     RcFaults faults;
     // The last answer cannot have come within the first 2 us: there are two flights of 1 us.
     faults.dead_to_a = nanoseconds(static_cast<std::int64_t>(rng.below(2'000)));
-    RcTraffic traffic(seed, faults, GetParam());
+    RcTraffic traffic(seed, faults, selective(), wire());
     traffic.post(traffic.pair.a, traffic.from_a, RcTraffic::kMostOperations);
     traffic.supply(traffic.pair.b, traffic.from_a, kTimeZero);
     ASSERT_TRUE(traffic.run(kLimit)) << "seed " << seed;
@@ -101,7 +123,7 @@ TEST_P(RcProperty, APeerThatFallsSilentExhaustsTheRetries) {
 TEST_P(RcProperty, APeerWithoutReceiveRequestsExhaustsTheRnrRetries) {
   int failures = 0;
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
-    RcTraffic traffic(seed, RcFaults{}, GetParam());
+    RcTraffic traffic(seed, RcFaults{}, selective(), wire());
     traffic.post(traffic.pair.a, traffic.from_a, RcTraffic::kMostOperations);
     // One receive request in 200 us is too slow for two RNR waits of 10 us.
     traffic.supply(traffic.pair.b, traffic.from_a, microseconds(200));
@@ -119,9 +141,20 @@ TEST_P(RcProperty, APeerWithoutReceiveRequestsExhaustsTheRnrRetries) {
   EXPECT_GT(failures, 400);
 }
 
-INSTANTIATE_TEST_SUITE_P(Recovery, RcProperty, ::testing::Bool(), [](const auto& test) {
-  return std::string(test.param ? "SelectiveRepeat" : "GoBackN");
-});
+std::string name_of(const std::tuple<bool, config::Protocol>& parameters) {
+  const auto [selective, wire] = parameters;
+  const char* name = wire == config::Protocol::kIb       ? "Ib"
+                     : wire == config::Protocol::kRoceV1 ? "RoceV1"
+                                                         : "RoceV2";
+  return std::string(selective ? "SelectiveRepeat" : "GoBackN") + name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Recovery, RcProperty,
+                         ::testing::Combine(::testing::Bool(),
+                                            ::testing::Values(config::Protocol::kIb,
+                                                              config::Protocol::kRoceV1,
+                                                              config::Protocol::kRoceV2)),
+                         [](const auto& test) { return name_of(test.param); });
 
 }  // namespace
 }  // namespace rnic::testbench
