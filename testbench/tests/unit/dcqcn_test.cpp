@@ -111,7 +111,8 @@ TEST(EcnMark, ChangesTheCodepointAndTheChecksumThatCoversIt) {
   sum.add(frame.data() + 14, protocol::Ipv4Header::kBytes);
   EXPECT_EQ(sum.value(), 0);
   for (std::size_t i = 0; i < frame.size(); ++i) {
-    if (i != 15 && i != 24 && i != 25) EXPECT_EQ(frame[i], before[i]) << i;
+    if (i == 15 || i == 24 || i == 25) continue;
+    EXPECT_EQ(frame[i], before[i]) << i;
   }
   EXPECT_TRUE(protocol::mark_congestion(frame.data(), bytes));  // marked already: stays so
   EXPECT_EQ(frame[15], 0xC3);

@@ -18,8 +18,8 @@ constexpr Time kLimit = microseconds(50'000);
 /// With go-back-N and with selective repeat (true), on each wire.
 class RcProperty : public ::testing::TestWithParam<std::tuple<bool, config::Protocol>> {
  protected:
-  static bool selective() { return std::get<0>(selective(), wire()); }
-  static config::Protocol wire() { return std::get<1>(selective(), wire()); }
+  static bool selective() { return std::get<0>(GetParam()); }
+  static config::Protocol wire() { return std::get<1>(GetParam()); }
 };
 
 /// Seeds of a test: `few`, or more when RNICSIM_SEEDS asks for them.
