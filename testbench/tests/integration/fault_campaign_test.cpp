@@ -62,7 +62,7 @@ class Lot {
   void work() {
     const bool atomic = op_.rfind("atomic", 0) == 0;
     const std::string size = pick({"1", "3", "64", "256", "1000", "5001", "20000", "70000"});
-    const bool single = type_ == "ud" && size.size() > 4;
+    const bool single = type_ == "ud" && std::stoi(size) > 1000;
     if (!atomic) set("workload.msg_size", single ? "1000" : size);
     const bool latency = type_ == "rc" && chance(30);
     set("workload.pattern", latency ? "latency" : "bandwidth");
