@@ -66,11 +66,11 @@ bool overlap_for(double share, Time whole, const Measurement& m) {
 /// Streams that ran for different times had the network to themselves for a part of it: the sum of
 /// their rates is no rate that ever was. If too little of the time is common to all, what counts is
 /// what all delivered from the first one's warm-up to the last one's end.
-void set_uneven_rates(const Measurement& m, Time whole, std::uint64_t bytes, std::uint64_t msg_size,
-                      Result& result) {
+void set_uneven_rates(const Measurement& m, Time whole, std::uint64_t msg_size, Result& result) {
   if (whole <= kTimeZero || msg_size == 0) return;
   result.uneven = !overlap_for(kSame, whole, m);
   if (overlap_for(kMost, whole, m)) return;
+  const std::uint64_t bytes = m.delivered() - m.delivered_before;
   result.throughput_gbps = gbps(bytes, whole);
   result.message_rate_mops =
       static_cast<double>(bytes) / static_cast<double>(msg_size) / to_us(whole);
@@ -90,11 +90,9 @@ void collect_flows(System& system, Result& result) {
   const Measurement& m = system.measurement;
   const Time common = common_window(system);
   Span span;
-  std::uint64_t bytes = 0;
   const auto add = [&](const FlowMeasurement& measured, FlowResult& flow) {
     add_flow(measured, common, flow, result);
     span.add(measured);
-    bytes += measured.bytes;
   };
   for (const auto& flow : system.flows) {
     for (const FlowMeasurement& measured : flow->measured()) {
@@ -114,7 +112,7 @@ void collect_flows(System& system, Result& result) {
   result.window = span.length();
   const config::WorkloadConfig& w = system.config().workload;
   if (w.pattern == config::Pattern::kBandwidth && system.flows.size() > 1) {
-    set_uneven_rates(m, result.window, bytes, w.msg_size, result);
+    set_uneven_rates(m, result.window, w.msg_size, result);
   }
   result.breakdown = m.breakdown;
   for (std::size_t status = 0; status < m.completions.size(); ++status) {

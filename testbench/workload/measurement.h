@@ -90,6 +90,7 @@ struct Measurement {
   std::vector<stats::DeliveryMeter*> meters;  ///< of all streams
   Time common_start = kTimeNever;             ///< all streams are past their warm-up
   Time common_end = kTimeNever;               ///< the first of them has delivered everything
+  std::uint64_t delivered_before = 0;         ///< when the first stream was past its warm-up
   std::exception_ptr failure;                 ///< what ended a program early
   std::function<void()> on_warm;              ///< all flows are past their warm-up
   std::function<void()> on_first_end;         ///< the time in which all streams ran is over
@@ -109,6 +110,7 @@ struct Measurement {
     sc_core::wait(all_ready);
   }
   void flow_warm() {
+    if (flows_warm == 0) delivered_before = delivered();
     if (++flows_warm != flows_total) return;
     if (on_warm) on_warm();
     if (meters.size() != flows_total || common_end != kTimeNever) return;
@@ -125,6 +127,12 @@ struct Measurement {
     common_end = end;
     for (stats::DeliveryMeter* meter : meters) meter->close_common();
     if (overlap() > kTimeZero && meters.size() > 1 && on_first_end) on_first_end();
+  }
+  /// Bytes that all streams have delivered, warm-up included.
+  std::uint64_t delivered() const {
+    std::uint64_t bytes = 0;
+    for (const stats::DeliveryMeter* meter : meters) bytes += meter->delivered();
+    return bytes;
   }
   /// In which all streams ran; zero if there was no such time.
   Time overlap() const {

@@ -86,7 +86,7 @@ TEST(CaseCC, CC01_TwoSendersAt25G) {
 }
 
 TEST(CaseCC, CC04_DcqcnReplacesPauses) {
-  const Settings three = incast(3, "100Gbps", 3000);
+  const Settings three = with(incast(3, "100Gbps", 3000), {{"workload.iterations", "2000"}});
   const ProgramRun off = run_well(three);
   const ProgramRun on = run_well(with(three, kDcqcn));
   EXPECT_GT(pauses(off), 100);
