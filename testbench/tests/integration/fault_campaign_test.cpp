@@ -129,7 +129,9 @@ class Lot {
     }
     if (chance(25)) {
       set("link.burst_rate", pick({"0.0005", "0.003"}));
-      set("link.burst_length", pick({"2", "4"}));
+      // A burst is counted in packets, and a lonely one's retries are all there is: a longer one
+      // would often outlast eight of them.
+      set("link.burst_length", pick({"1.5", "2"}));
     }
     if (chance(20)) {
       set("link.down_at", std::to_string(60 + rng_.below(340)) + "us");
