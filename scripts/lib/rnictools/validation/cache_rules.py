@@ -51,7 +51,6 @@ def _rbench(point: Point) -> Bound:
         # A worker that has posted a batch waits for the batch before it: two are in flight at most.
         batch = point.number(r"unsignaled batch (\d+)") or 1
         window = min(window, 2 * batch)
-        more["workload__signal_every"] = max(1, min(batch, window // 2))
     return _all_to_all(presets, threads, qps, window, point.size or 32, **more)
 
 
