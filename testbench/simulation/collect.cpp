@@ -54,10 +54,11 @@ struct Span {
   }
 };
 
-/// Shares of the time of all streams: above kSame they ran side by side; below kMost what they did
-/// while all of them ran does not stand for the whole.
+/// Shares of the time of all streams: above kSame they ran side by side; below kEnough what they
+/// did while all of them ran does not stand for the whole. A stream that goes on as long again,
+/// because it has half the rate of the others, does not belong there.
 constexpr double kSame = 0.9;
-constexpr double kMost = 0.5;
+constexpr double kEnough = 0.3;
 
 bool overlap_for(double share, Time whole, const Measurement& m) {
   return to_us(m.overlap()) >= share * to_us(whole);
@@ -69,7 +70,7 @@ bool overlap_for(double share, Time whole, const Measurement& m) {
 void set_uneven_rates(const Measurement& m, Time whole, std::uint64_t msg_size, Result& result) {
   if (whole <= kTimeZero || msg_size == 0) return;
   result.uneven = !overlap_for(kSame, whole, m);
-  if (overlap_for(kMost, whole, m)) return;
+  if (overlap_for(kEnough, whole, m)) return;
   const std::uint64_t bytes = m.delivered() - m.delivered_before;
   result.throughput_gbps = gbps(bytes, whole);
   result.message_rate_mops =
@@ -83,7 +84,7 @@ Time common_window(System& system) {
     for (const FlowMeasurement& measured : flow->measured()) span.add(measured);
   }
   const Measurement& m = system.measurement;
-  return overlap_for(kMost, span.length(), m) ? m.overlap() : kTimeZero;
+  return overlap_for(kEnough, span.length(), m) ? m.overlap() : kTimeZero;
 }
 
 void collect_flows(System& system, Result& result) {

@@ -108,7 +108,7 @@ TEST(CaseRD, RD04_EachRemedyRaisesReadBandwidth) {
                                                             {"workload.msg_size", "64KiB"},
                                                             {"workload.depth", "32"},
                                                             {"transport.mtu", "1024"},
-                                                            {"workload.iterations", "200"}});
+                                                            {"workload.iterations", "2000"}});
   const ProgramRun first = run_well(base);
   const ProgramRun more_qps =
       run_well(with(base, {{"workload.qps", "4"}, {"workload.iterations", "400"}}));
