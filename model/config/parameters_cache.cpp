@@ -103,9 +103,9 @@ void add_context(ParameterTable& table) {
   table.flag("nic.answers_need_context", RNIC_FIELD(nic.answers_need_context), "true")
       .assumed("ConnectX-3: a READ over cold QPs costs two context fetches in a row, not three")
       .means(
-          "whether ACKs, READ data and results of atomics need the context of their QP on chip to "
-          "be "
-          "sent and to be received; else what they need has stayed there since the request");
+          "whether ACKs, READ data and results of atomics look for their QP's context when they "
+          "are "
+          "sent and received; else what they need has stayed on chip since the request");
   table.flag("nic.qpc_cache.write_back", RNIC_FIELD(nic.qpc_write_back), "true")
       .assumed("a used context has moved PSNs and counters, which memory must learn")
       .means("whether a used context that must give way is written to host memory");

@@ -297,6 +297,16 @@ void check_mistake(const Config& config) {
   };
   need(workload.program == Program::kNone && workload.pattern == Pattern::kBandwidth,
        "workload.pattern=bandwidth and no workload.program");
+  // One in a RECV is made on the first queue pair.
+  const bool in_recv = mistake == Mistake::kRecvSmall || mistake == Mistake::kRecvKey;
+  const std::uint64_t messages =
+      (config.sim.warmup + workload.iterations) / (in_recv ? std::max(1U, workload.qps) : 1U);
+  if (workload.mistake_at > messages) {
+    throw ConfigError(equals("workload.mistake_at", workload.mistake_at) +
+                      " is never reached: " + std::to_string(messages) +
+                      (in_recv ? " RECVs are taken on the first QP" : " messages are sent") +
+                      " (sim.warmup, workload.iterations, workload.qps)");
+  }
   const bool one_sided = !is_send(workload.op);
   switch (mistake) {
     case Mistake::kSinkNotWritable:

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "host/frame_allocator.h"
+
 namespace rnic::host {
 
 /// Where the simulator keeps the bytes of physical frames: 4 KiB each, aligned to 4 KiB, cut from
@@ -14,7 +16,7 @@ namespace rnic::host {
 /// frames it writes; what is given back is used again, and nothing goes back to the system before
 /// the process ends.
 struct FrameStore {
-  static constexpr std::size_t kFrameBytes = 4096;
+  static constexpr std::size_t kFrameBytes = kPage4KiB;
 
   struct Return {
     void operator()(std::uint8_t* frame) const { give(frame); }

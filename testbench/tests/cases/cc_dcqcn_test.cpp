@@ -7,14 +7,6 @@
 namespace rnic::testbench {
 namespace {
 
-double link_sum(const ProgramRun& run, const std::string& field) {
-  double sum = 0;
-  for (const auto& link : run.result.at("link")) {
-    if (link.contains(field)) sum += link.at(field).get<double>();
-  }
-  return sum;
-}
-
 double at_port(const ProgramRun& run, const std::string& port, const std::string& field) {
   for (const auto& link : run.result.at("link")) {
     if (link.at("name") == port) return link.at(field).get<double>();
@@ -95,7 +87,7 @@ TEST(CaseCC, CC04_DcqcnReplacesPauses) {
   EXPECT_GT(on.counter("np_cnp_sent"), 0U);
   EXPECT_EQ(on.counter("np_cnp_sent"), on.counter("rp_cnp_handled"));
   for (const ProgramRun* run : {&off, &on}) {
-    EXPECT_EQ(link_sum(*run, "dropped") + link_sum(*run, "switch_dropped_full"), 0);
+    EXPECT_EQ(run->link_sum("dropped") + run->link_sum("switch_dropped_full"), 0);
     EXPECT_EQ(run->counter("out_of_sequence"), 0U);
   }
   EXPECT_NEAR(on.number("/throughput_gbps") / off.number("/throughput_gbps"), 1, 0.05);

@@ -15,14 +15,6 @@
 namespace rnic::testbench {
 namespace {
 
-double link_sum(const ProgramRun& run, const std::string& field) {
-  double sum = 0;
-  for (const auto& link : run.result.at("link")) {
-    if (link.contains(field)) sum += link.at(field).get<double>();
-  }
-  return sum;
-}
-
 Settings streams(const std::string& op) {
   return {{"transport.protocol", "rocev2"},
           {"workload.op", op},
@@ -43,13 +35,13 @@ TEST(CaseCC, CC05_HeadroomDecidesAboutLoss) {
                                               {"workload.iterations", "300"},
                                               {"link.delay", "2us"}});
   const ProgramRun enough = run_well(settings);
-  EXPECT_EQ(link_sum(enough, "dropped"), 0);
-  EXPECT_EQ(link_sum(enough, "switch_dropped_full"), 0);
+  EXPECT_EQ(enough.link_sum("dropped"), 0);
+  EXPECT_EQ(enough.link_sum("switch_dropped_full"), 0);
   EXPECT_EQ(enough.counter("out_of_sequence"), 0U);
-  EXPECT_GT(link_sum(enough, "paused_ns"), 0);
+  EXPECT_GT(enough.link_sum("paused_ns"), 0);
   // 2 x 2 us at 100 Gb/s are 50,000 B alone.
   const ProgramRun little = run_well(with(settings, {{"link.pfc_headroom", "16KiB"}}));
-  EXPECT_GT(link_sum(little, "dropped"), 0);
+  EXPECT_GT(little.link_sum("dropped"), 0);
   EXPECT_GT(little.counter("out_of_sequence"), 0U);
 }
 
@@ -63,14 +55,14 @@ TEST(CaseCC, CC10_ResponsesUseTheRespondersClass) {
       {"fabric.topology", "single_switch"}, {"fabric.hosts", "3"},
       {"workload.traffic", "incast"}};
   const ProgramRun write = run_well(with(streams("write"), classes));
-  EXPECT_EQ(link_sum(write, "dropped"), 0);
+  EXPECT_EQ(write.link_sum("dropped"), 0);
   EXPECT_EQ(write.counter("out_of_sequence"), 0U);
-  EXPECT_GT(link_sum(write, "paused_ns"), 0);
+  EXPECT_GT(write.link_sum("paused_ns"), 0);
   const ProgramRun read =
       run_well(with(with(streams("read"), classes), {{"workload.bidirectional", "true"},
                                                      {"transport.service_level", "0"},
                                                      {"transport.response_service_level", "3"}}));
-  EXPECT_GT(link_sum(read, "dropped"), 0);
+  EXPECT_GT(read.link_sum("dropped"), 0);
   EXPECT_GT(read.counter("implied_nak_seq_err") + read.counter("local_ack_timeout_err"), 0U);
   for (const auto& link : read.result.at("link")) {
     if (link.at("dropped").get<int>() == 0) continue;
@@ -168,7 +160,7 @@ TEST(CaseCC, CC02_TheUnprotectedPriorityLoses) {
   const ProgramRun lossy = run_well(with(incast, {{"transport.service_level", "0"}}));
   EXPECT_GT(lossy.counter("local_ack_timeout_err"), 0U);
   EXPECT_GT(lossy.counter("out_of_sequence"), 0U);
-  EXPECT_GT(link_sum(lossy, "dropped") + link_sum(lossy, "switch_dropped_full"), 0);
+  EXPECT_GT(lossy.link_sum("dropped") + lossy.link_sum("switch_dropped_full"), 0);
   EXPECT_EQ(lossy.result.at("bottleneck").at("unit"), "transport.recovery");
   const ProgramRun selective = run_well(
       with(incast, {{"transport.service_level", "0"}, {"transport.recovery", "selective_repeat"}}));
@@ -176,7 +168,7 @@ TEST(CaseCC, CC02_TheUnprotectedPriorityLoses) {
   const ProgramRun lossless = run_well(with(incast, {{"transport.service_level", "3"}}));
   EXPECT_EQ(lossless.counter("local_ack_timeout_err"), 0U);
   EXPECT_EQ(lossless.counter("out_of_sequence"), 0U);
-  EXPECT_EQ(link_sum(lossless, "dropped"), 0);
+  EXPECT_EQ(lossless.link_sum("dropped"), 0);
   EXPECT_NEAR(lossless.number("/throughput_gbps"), 98, 1);
 }
 
@@ -206,7 +198,7 @@ TEST(CaseCC, CC08_ASlowReceiverPausesTheNetwork) {
   };
   const ProgramRun slow = senders_at("50Gbps");
   EXPECT_GT(paused_by_host(slow), 0);
-  EXPECT_EQ(link_sum(slow, "dropped"), 0);
+  EXPECT_EQ(slow.link_sum("dropped"), 0);
   EXPECT_LE(slow.number("/throughput_gbps"), 57.6);
   EXPECT_GE(slow.number("/throughput_gbps"), 52);
   EXPECT_EQ(slow.result.at("bottleneck").at("unit"), "host0.pcie.to_host");

@@ -2,6 +2,8 @@
 // One wrong message in a workload: how it and those behind it end, as the program reports it.
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "support/program.h"
 
 namespace rnic::testbench {
@@ -93,6 +95,23 @@ TEST(Mistake, ImmediateDataFromNobodyKnown) {
   EXPECT_EQ(run.result["completions"]["remote_operation_error"], 1);
   settings.emplace_back("workload.mistake", "none");
   EXPECT_EQ(run_well(settings).number("/completions/success"), 64);
+}
+
+TEST(Mistake, OneThatIsNeverReachedIsRefused) {
+  // 64 messages; of those of four queue pairs the first takes 16.
+  for (const auto& [op, mistake, qps, last] :
+       {std::tuple{"write", "remote_key", "1", "64"}, {"send", "recv_key", "4", "16"}}) {
+    Settings settings = one_in_64("rocev2", op, mistake);
+    settings.emplace_back("workload.qps", qps);
+    settings.emplace_back("workload.post_batch", "1");
+    settings.emplace_back("workload.mistake_at", last);
+    const ProgramRun reached = run_well(settings);
+    EXPECT_LT(reached.number("/completions/success"), 64) << mistake;
+    settings.back().second = std::to_string(std::stoi(last) + 1);
+    const ProgramRun run = run_program(settings);
+    EXPECT_EQ(run.status, 2) << mistake;
+    EXPECT_NE(run.error.find("workload.mistake_at"), std::string::npos) << run.error;
+  }
 }
 
 TEST(Mistake, WhatTheOperationCannotMakeIsRefused) {

@@ -42,6 +42,14 @@ struct ProgramRun {
     for (const auto& host : result["counters"]) sum += host.at(name).get<std::uint64_t>();
     return sum;
   }
+  /// A figure of ports summed over those that have it.
+  double link_sum(const std::string& field) const {
+    double sum = 0;
+    for (const auto& link : result.at("link")) {
+      if (link.contains(field)) sum += link.at(field).get<double>();
+    }
+    return sum;
+  }
 };
 
 /// The program under test, and the source tree's folders of presets and of test data.
