@@ -40,6 +40,8 @@ class Ring {
     --size_;
   }
 
+  void pop_back() { --size_; }
+
   /// Takes every element equal to `value` out; the others keep their order.
   void remove(const T& value) {
     for (std::size_t left = size_; left > 0; --left) {

@@ -24,6 +24,8 @@ struct TxJob {
   bool all_issued = false;
   bool ready = false;  ///< payload complete; leaves when it is the QP's oldest
   bool failed = false;
+  bool dropped = false;  ///< an answer behind one that cannot be given: never leaves
+  transport::Refusal refusal = transport::Refusal::kOperational;  ///< why, when it has failed
   bool continued = false;  ///< waits for later packets of the same granule
   Time ready_at{0};
 };
@@ -47,7 +49,7 @@ struct RxJob : public Waiter {
   bool recv_taken = false;      ///< holds the QP's front RECV
   bool in_port_buffer = false;  ///< occupies the port's receive buffer
   Time left_device{0};          ///< last payload byte on the way to memory
-  Time begun{0};                ///< its execution
+  Time begun{0};                ///< when it set out behind the parser
   Time arrived{0};
   transport::PieceList pieces;
   std::array<std::uint8_t, 8> atomic_bytes{};  ///< answer of an atomic, as memory holds it

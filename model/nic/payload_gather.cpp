@@ -76,7 +76,7 @@ void PayloadGather::next_piece(TxJob* job, Time t) {
 void PayloadGather::translated(Translation& request, Time t) {
   TxJob* job = job_of(request);
   if (request.result != protocol::AccessResult::kOk) {
-    fail(job, transport::Refusal::kRemoteAccess, t);
+    fail(job, transport::Refusal::kRemoteAccess);
     --job->reads_pending;
     complete(job, t);
     return;
@@ -120,7 +120,7 @@ void PayloadGather::complete(TxJob* job, Time t) {
 void PayloadGather::dma_failed(const pcie::DmaFault& fault) {
   auto* job = reinterpret_cast<TxJob*>(fault.token);
   const Time now = sim_now();
-  if (!job->failed) fail(job, transport::Refusal::kOperational, now);
+  if (!job->failed) fail(job, transport::Refusal::kOperational);
   if (--job->reads_pending == 0) complete(job, now);
 }
 
@@ -130,12 +130,10 @@ bool PayloadGather::behind_failure(const TxJob& job) {
          (job.qp->flushes_sends() || job.plan.entry_number >= job.qp->tx_number);
 }
 
-void PayloadGather::fail(TxJob* job, transport::Refusal why, Time t) {
+void PayloadGather::fail(TxJob* job, transport::Refusal why) {
   job->failed = true;
-  if (job->plan.is_response) {
-    transport_.refuse_response(*job->qp, job->plan, why, t);
-    return;
-  }
+  job->refusal = why;
+  if (job->plan.is_response) return;  // refused at its turn: the peer gets its answers in order
   if (job->qp->send_failed && behind_failure(*job)) return;  // flushed
   if (transport::SendEntry* entry = job->qp->entry(job->plan.entry_number)) {
     entry->status = protocol::WcStatus::kLocalProtectionError;
@@ -143,6 +141,16 @@ void PayloadGather::fail(TxJob* job, transport::Refusal why, Time t) {
     job->qp->tx_number = job->plan.entry_number;
     job->qp->send_failed = true;
   }
+}
+
+/// Answers leave in the order of their requests (IBTA vol 1, 9.7.5.1): what is ahead of `job` has
+/// left, and nothing behind it may, for that would say that `job` has been answered.
+void PayloadGather::refuse(TxJob& job, Time t) {
+  for (TxJob* later = job.next; later != nullptr; later = later->next) {
+    if (later->plan.is_response) later->failed = later->dropped = true;
+  }
+  transport_.refuse_response(*job.qp, job.plan, job.refusal, t);
+  scheduler->activate(*job.qp, t);
 }
 
 void PayloadGather::close_granule(QpContext& qp, Time t) {
@@ -172,6 +180,7 @@ void PayloadGather::release_in_order(QpContext& qp, Time t) {
       packetizer->packetize(job, std::max(t, job->ready_at));
       continue;
     }
+    if (job->plan.is_response && !job->dropped) refuse(*job, t);
     const std::uint32_t lane = job->lane;
     frames_.give(job->frame);
     jobs_.give(job);

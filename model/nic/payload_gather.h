@@ -41,7 +41,8 @@ class PayloadGather : public sc_core::sc_module,
   void next_piece(TxJob* job, Time t);
   void complete(TxJob* job, Time t);
   /// The packet will not be sent: its message, or the message it answers, fails.
-  void fail(TxJob* job, transport::Refusal why, Time t);
+  void fail(TxJob* job, transport::Refusal why);
+  void refuse(TxJob& job, Time t);
   static bool behind_failure(const TxJob& job);
   static bool granule_incomplete(TxJob& head);
   void release_in_order(QpContext& qp, Time t);

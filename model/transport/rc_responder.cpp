@@ -369,20 +369,26 @@ void RcTransport::refuse(QueuePair& qp, const RxPlan& plan, Refusal why, Time no
   qp.failed = true;  // the NIC moves the QP to ERR once the NAK is on its way
 }
 
+/// What was to be answered before it still is; nothing behind it.
 void RcTransport::refuse_atomic(QueuePair& qp, const RxPlan& plan, Time now) {
-  TxPlan answer;
-  answer.psn = plan.psn;
-  refuse_response(qp, answer, Refusal::kOperational, now);
+  while (!qp.responses.empty() && psn_distance(qp.responses.back().psn, plan.psn) >= 0) {
+    qp.responses.pop_back();
+  }
+  refuse_answer(qp, plan.psn, Refusal::kOperational, now);
 }
 
+/// A request refused meanwhile, whose NAK has not left, comes behind it and is forgotten.
 void RcTransport::refuse_response(QueuePair& qp, const TxPlan& plan, Refusal why, Time now) {
-  if (qp.failed) return;  // the oldest response that cannot be given has been refused
   qp.responses.clear();
   qp.reads_in_service = 0;
+  refuse_answer(qp, plan.psn, why, now);
+}
+
+void RcTransport::refuse_answer(QueuePair& qp, std::uint32_t psn, Refusal why, Time now) {
   qp.refusal = why;
   const bool rights = why == Refusal::kRemoteAccess;
   if (rights) ++counters_.resp_remote_access_errors;
-  push_nak(qp, plan.psn,
+  push_nak(qp, psn,
            protocol::nak_syndrome(rights ? protocol::NakCode::kRemoteAccess
                                          : protocol::NakCode::kRemoteOperational),
            now);

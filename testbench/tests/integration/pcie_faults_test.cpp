@@ -59,6 +59,19 @@ TEST_P(PcieFaultsTest, ARespondersReadErrorIsRemoteOperational) {
   EXPECT_EQ(run.number("/completions/success"), 0);
 }
 
+TEST_P(PcieFaultsTest, AReadThatCannotBeAnsweredIsToldInItsTurn) {
+  // IBTA vol 1, 9.7.5.1: answers in the order of their requests. The two READs before the third get
+  // their data, the third its NAK at once, and nothing is sent again.
+  const ProgramRun run = run_program(
+      with(settings("read"), {{"pcie.fault.poisoned", "3"}, {"workload.iterations", "64"}}));
+  ASSERT_EQ(run.status, 0) << run.error;
+  EXPECT_EQ(run.number("/completions/success"), 2);
+  EXPECT_EQ(run.number("/completions/remote_operation_error"), 1);
+  EXPECT_EQ(run.counter("retransmitted_packets"), 0U);
+  EXPECT_EQ(run.counter("local_ack_timeout_err"), 0U);
+  EXPECT_LT(run.number("/sim/simulated_ns"), 1'000'000);
+}
+
 INSTANTIATE_TEST_SUITE_P(Transports, PcieFaultsTest, ::testing::ValuesIn(all_protocols()),
                          [](const auto& test) { return test.param; });
 

@@ -189,6 +189,29 @@ TEST(PayloadGather, AResponseWhoseRegionIsGoneIsRefused) {
   EXPECT_EQ(rig.translation.asked[0].access, protocol::kAccessRemoteRead);
 }
 
+TEST(PayloadGather, AnswersLeaveInOrderUpToTheOneThatCannotBeGiven) {
+  GatherRig rig;
+  rig.dma.hold = true;
+  const auto answer = [&rig](AccessResult result) {
+    TxJob* job = rig.packet({});
+    job->plan.payload = TxPlan::Payload::kRemote;
+    job->plan.is_response = true;
+    job->plan.length = 64;
+    rig.translation.result = result;
+    rig.unit.gather(job, kTimeZero);
+    return job;
+  };
+  TxJob* first = answer(AccessResult::kOk);
+  answer(AccessResult::kInvalidState);
+  answer(AccessResult::kOk);
+  EXPECT_TRUE(rig.transport.refused.empty());  // the first is still being read
+  rig.dma.release();
+  EXPECT_EQ(rig.packetizer.jobs, std::vector<TxJob*>{first});
+  EXPECT_EQ(rig.transport.refused, std::vector<Refusal>{Refusal::kRemoteAccess});
+  EXPECT_EQ(rig.scheduler.freed, 2);
+  EXPECT_EQ(rig.frames.in_use(), 1U);  // the first's, in the packetizer's hands
+}
+
 // Packetizer ---------------------------------------------------------------------------------
 
 struct PacketizerRig {

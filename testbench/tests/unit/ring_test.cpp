@@ -21,6 +21,9 @@ TEST(Ring, BehavesAsADeque) {
     if (expected.empty() || rng.below(100) < 52) {
       EXPECT_EQ(ring.push_back(i), i);
       expected.push_back(i);
+    } else if (rng.below(4) == 0) {
+      ring.pop_back();
+      expected.pop_back();
     } else {
       ring.pop_front();
       expected.pop_front();
