@@ -68,11 +68,11 @@ bool Responder::access_granted(const RxJob& job) {
 }
 
 void Responder::execute(RxJob* job, Time t) {
-  job->begun = t;
   t = stage_.pass(t);
   job->responder = this;
   job->piece = job->piece_count = job->placed = job->header_bytes = 0;
   job->writes_pending = 0;
+  job->left_device = kTimeZero;
   job->finished = false;
   job->recv_taken = false;
   // Atomics may overlap each other, but what follows them is executed after them.
@@ -243,9 +243,8 @@ void Responder::write_piece(RxJob* job, Time t) {
     next_piece(job, t);
     return;
   }
-  // The next packet's way to here may overlap this one's through the DMA engine.
   const Time left = std::max(t, job->left_device);
-  placed(job, left, std::max(t, left - (t - job->begun)));
+  placed(job, left, std::max(follower_start(*job), left - (t - job->begun)));
 }
 
 void Responder::next_piece(RxJob* job, Time t) {
@@ -341,11 +340,12 @@ void Responder::write_segments(RxJob* job, Time t) {
 void Responder::start_atomic(RxJob* job, Time t) {
   QpContext& qp = *job->qp;
   t = in_order(qp, t);
+  const Time next = follower_start(*job);
   job->plan.deferred = true;
   transport_.accept(qp, job->plan, t, job->frame->trace);
   ++qp.atomics_under_way;
   atomics->execute(qp, job->plan, job->frame->trace, job->translation.segments[0].address, t);
-  finish(job, t, t);
+  finish(job, t, next);
 }
 
 void Responder::atomic_done(QpContext& qp, const RxPlan& plan, stats::MessageTrace* trace, Time t) {
@@ -373,6 +373,10 @@ void Responder::end_atomic(QpContext& qp, Time t) {
     abandon(job, t);
   }
 }
+
+/// When the next packet of the queue pair may set out on the same way: the units on it are pipelines,
+/// and its effects come behind this one's (in_order()).
+Time Responder::follower_start(const RxJob& job) const { return job.begun + stage_.interval(); }
 
 /// What is executed next on a queue pair may begin at `next`, while this leaves the device, but it
 /// takes effect behind it.

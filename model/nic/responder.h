@@ -69,6 +69,7 @@ class Responder : public sc_core::sc_module,
   void write_piece(RxJob* job, Time t);
   void next_piece(RxJob* job, Time t);
   void write_segments(RxJob* job, Time t);
+  Time follower_start(const RxJob& job) const;
   static Time in_order(QpContext& qp, Time t);
   void placed(RxJob* job, Time t, Time next);
   void accept(RxJob* job, Time t);

@@ -29,7 +29,8 @@ RxPipeline::RxPipeline(const sc_core::sc_module_name& name, const config::NicCon
       clock_(config.clock_hz),
       stage_(this->name(), config.rx_parse, clock_),
       crc_rate_(config.mpa_crc_rate),
-      gap_time_(config.uc_gap_time) {
+      gap_time_(config.uc_gap_time),
+      turns_("turns", this, &RxPipeline::turn_comes) {
   pipeline.bind(*this);
   if (extra != nullptr) {
     engine_ =
@@ -143,6 +144,7 @@ bool RxPipeline::wqe_here(RxJob* job, Time t, bool again) {
 
 void RxPipeline::process(RxJob* job, Time t, bool again) {
   QpContext& qp = *job->qp;
+  job->begun = t;
   if (!answers_need_context_ && transport_.use_of(*job->frame).for_requester) {
     t = contexts->pass(t);
   } else if (!contexts->acquire(qp, role_of(*job), t, job, again)) {
@@ -234,8 +236,18 @@ void RxPipeline::run_queue(QpContext& qp, Time t) {
       job->responder = nullptr;
     }
   }
-  if (qp.rx_head != nullptr) process(qp.rx_head, std::max(t, qp.rx_head->arrived), false);
+  if (qp.rx_head == nullptr) return;
+  // Not ahead of time: a backlog would take its places in all units at once, far ahead, and keep out
+  // what other queue pairs need sooner.
+  const Time at = std::max(t, qp.rx_head->arrived);
+  if (at > sim_now()) {
+    turns_.post(at, qp.rx_head);
+  } else {
+    process(qp.rx_head, at, false);
+  }
 }
+
+void RxPipeline::turn_comes(RxJob*& job) { process(job, sim_now(), false); }
 
 void RxPipeline::retire(RxJob* job) {
   frames_.give(job->frame);

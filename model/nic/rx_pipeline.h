@@ -3,6 +3,7 @@
 
 #include <systemc>
 
+#include "base/event_queue.h"
 #include "base/pool.h"
 #include "nic/interfaces.h"
 #include "nic/stage.h"
@@ -79,6 +80,7 @@ class RxPipeline : public sc_core::sc_module, public RxPipelineIf {
   /// Whether the WQE that the frame answers is on chip; if not, the job is resumed when it is.
   bool wqe_here(RxJob* job, Time t, bool again);
   void run_queue(QpContext& qp, Time t);
+  void turn_comes(RxJob*& job);
 
   transport::Transport& transport_;
   const transport::Encapsulation& encapsulation_;
@@ -95,6 +97,7 @@ class RxPipeline : public sc_core::sc_module, public RxPipelineIf {
   std::unique_ptr<PipelineStage> engine_;
   RxDrops drops_;
   Time silent_from_ = kTimeNever;
+  EventQueue<RxPipeline, RxJob*> turns_;  ///< of frames behind others of their queue pair
 };
 
 }  // namespace rnic::nic
