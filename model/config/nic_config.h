@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "base/bit_rate.h"
 #include "base/time.h"
@@ -64,6 +65,7 @@ struct NicConfig {
   std::uint32_t wqe_prefetch;  ///< WQEs fetched by one DMA read at most
   std::uint32_t wqe_buffer;    ///< fetched WQEs buffered for each QP
   SqPolicy sq_scheduler;
+  std::vector<std::uint64_t> sq_weights;  ///< of service level 0, 1 ...; the last for the others
   bool blueflame;
   std::uint32_t blueflame_blocks;  ///< largest WQE written by MMIO, 64 B blocks
   std::uint32_t max_inline;

@@ -42,9 +42,20 @@ void add_work_queue(ParameterTable& table) {
       .means("fetched WQEs buffered for each QP; auto: twice nic.wqe_prefetch");
   table
       .choice<SqPolicy>("nic.sq_scheduler", RNIC_CHOICE(nic.sq_scheduler), "round_robin",
-                        {{"round_robin", SqPolicy::kRoundRobin}})
+                        {{"round_robin", SqPolicy::kRoundRobin},
+                         {"weighted", SqPolicy::kWeighted},
+                         {"strict", SqPolicy::kStrict}})
       .assumed("equal QPs are served equally by every adapter measured")
-      .means("order in which ready send queues are served");
+      .means(
+          "order in which ready send queues are served: a packet each in turn; as many in a row as "
+          "nic.sq_weights has for the SL; the SL with the largest of them first");
+  table.list("nic.sq_weights", RNIC_FIELD(nic.sq_weights), "1")
+      .range(1, 255)
+      .in_order()
+      .assumed("free choice of the user")
+      .means(
+          "weighted: packets in a row, strict: rank, of SL (Ethernet: priority) 0, 1, ...; the "
+          "last one also of all that follow");
   table.flag("nic.blueflame", RNIC_FIELD(nic.blueflame), "true")
       .datasheet("mlx5 (rdma-core, providers/mlx5/qp.c): a single WQE is written to the device")
       .means("whether a lone small WQE is written by MMIO instead of being fetched");
