@@ -55,13 +55,13 @@ void MemorySystem::count(const LastLevelCache::Outcome& outcome) {
 
 Time MemorySystem::cross(Time start, std::uint64_t bytes, RateServer& direction) {
   const Reservation slot = direction.reserve(start, bytes);
-  socket_stats_.add_busy(slot.end - slot.start);
+  socket_stats_.add_busy(slot.start, slot.end);
   return slot.end - start;
 }
 
 Time MemorySystem::read(Time arrival, std::uint64_t address, std::uint64_t bytes) {
   const Reservation slot = path_.reserve(arrival, bytes);
-  path_stats_.add_busy(slot.end - slot.start);
+  path_stats_.add_busy(slot.start, slot.end);
   // The path spaces requests by their transfer times; within one, data streams as it comes.
   const Time ready = slot.start + read_latency_;
   return plain_ || bytes == 0 ? ready : slow_read(slot.start, ready, address, bytes);
@@ -82,14 +82,14 @@ Time MemorySystem::write(Time arrival, std::uint64_t address, std::uint64_t byte
   const Time transfer =
       path_.rate().time_for(bytes) + partial_line_time_ * static_cast<std::int64_t>(partial);
   const Reservation slot = path_.server().reserve(arrival, transfer);
-  path_stats_.add_busy(transfer);
+  path_stats_.add_busy(slot.start, slot.end);
   const Time visible = slot.start + write_latency_;
   return plain_ || bytes == 0 ? visible : slow_write(slot.start, visible, address, bytes, partial);
 }
 
 Time MemorySystem::deliver_interrupt(Time arrival, std::uint64_t bytes) {
   const Reservation slot = path_.reserve(arrival, bytes);
-  path_stats_.add_busy(slot.end - slot.start);
+  path_stats_.add_busy(slot.start, slot.end);
   return slot.start + write_latency_;
 }
 

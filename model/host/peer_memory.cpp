@@ -32,13 +32,13 @@ PeerMemory::PeerMemory(const std::string& name, const config::PeerConfig& config
 
 Time PeerMemory::read(Time arrival, std::uint64_t bytes) {
   const Reservation slot = read_path_.reserve(arrival, bytes);
-  read_stats_.add_busy(slot.end - slot.start);
+  read_stats_.add_busy(slot.start, slot.end);
   return slot.start + read_latency_;
 }
 
 Time PeerMemory::write(Time arrival, std::uint64_t bytes) {
   const Reservation slot = write_path_.reserve(arrival, bytes);
-  write_stats_.add_busy(slot.end - slot.start);
+  write_stats_.add_busy(slot.start, slot.end);
   return slot.end + write_latency_;
 }
 

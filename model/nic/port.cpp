@@ -49,7 +49,7 @@ void Port::send(protocol::Frame* frame, Time ready) {
 
 void Port::turn_around(protocol::Frame* frame, Time ready) {
   const Reservation slot = loopback_.reserve(std::max(ready, sim_now()), frame->frame_bytes());
-  loopback_stats_.add_busy(slot.end - slot.start);
+  loopback_stats_.add_busy(slot.start, slot.end);
   frame->uncounted = true;  // takes no receive buffer of the link
   if (frame->trace != nullptr) frame->trace->mark(stats::Stage::kSerialize, slot.end);
   leaving_.post(slot.start, frame);

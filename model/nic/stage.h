@@ -38,16 +38,17 @@ class PipelineStage {
   /// Time at which a request that arrives at `t` leaves.
   Time pass(Time t) {
     const Reservation slot = server_.reserve(t, interval_);
-    stats_.add_busy(interval_);
+    stats_.add_busy(slot.start, slot.end);
     return slot.start + latency_;
   }
 
   /// Keeps the unit busy for `duration` more, for a request that would leave at `t`; returns when
   /// it leaves then.
   Time occupy(Time t, Time duration) {
-    stats_.add_busy(duration);
     // Right behind what it has begun already.
-    return std::max(t + duration, server_.reserve_last(duration).end);
+    const Reservation slot = server_.reserve_last(duration);
+    stats_.add_busy(slot.start, slot.end);
+    return std::max(t + duration, slot.end);
   }
 
   /// When a request that arrives at `t` would start.

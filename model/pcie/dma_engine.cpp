@@ -72,7 +72,7 @@ void DmaEngine::reset_statistics(Time now) {
 
 Time DmaEngine::pass_pipeline(Time earliest) {
   const Reservation slot = issue_.reserve(std::max(earliest, sim_now()), interval_);
-  unit_.add_busy(interval_);
+  unit_.add_busy(slot.start, slot.end);
   return slot.start + latency_;
 }
 

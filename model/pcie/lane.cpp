@@ -42,7 +42,7 @@ Reservation Lane::occupy(Time earliest, const protocol::TlpCount& tlps, tlm_ext:
     const std::uint32_t errors = errors_.strikes(tlps.wire_bytes * 8);
     if (errors > 0) slot.end = wire_.reserve(slot.end, replay(errors, tlps)).end;
   }
-  unit.add_busy(slot.end - slot.start);
+  unit.add_busy(slot.start, slot.end);
   by_purpose[static_cast<std::size_t>(purpose)].add(tlps.tlps, tlps.payload_bytes, tlps.wire_bytes);
   return slot;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -32,6 +33,12 @@ class UnitStats {
   explicit UnitStats(std::string name) : name_(std::move(name)) {}
 
   void add_busy(Time duration) { busy_ += duration; }
+  /// Busy from `start` to `end`. A reservation: both may lie ahead of the present.
+  void add_busy(Time start, Time end) {
+    busy_ += end - start;
+    if (start > stretch_end_) stretch_start_ = start;
+    if (end > stretch_end_) stretch_end_ = end;
+  }
   void add_stall(StallCause cause, Time duration) {
     stalled_[static_cast<std::size_t>(cause)] += duration;
   }
@@ -48,6 +55,7 @@ class UnitStats {
 
   void reset(Time now) {
     busy_ = kTimeZero;
+    carried_ = ahead(now);
     for (auto& s : stalled_) s = kTimeZero;
     set_occupancy(now, occupancy_);
     occupancy_integral_ = 0;
@@ -56,7 +64,11 @@ class UnitStats {
   }
 
   const std::string& name() const { return name_; }
+  /// All that was added since the window began.
   Time busy() const { return busy_; }
+  /// Of the window that ends at `now`: with what was reserved for it before it began, without what
+  /// is reserved beyond its end.
+  Time busy_in_window(Time now) const { return busy_ + carried_ - ahead(now); }
   Time stalled(StallCause cause) const { return stalled_[static_cast<std::size_t>(cause)]; }
   std::uint64_t occupancy_max() const { return occupancy_max_; }
   double occupancy_mean(Time window_start, Time now) const {
@@ -68,8 +80,16 @@ class UnitStats {
   }
 
  private:
+  /// Reserved beyond `now`. Work that piles up ahead does so without gaps.
+  Time ahead(Time now) const {
+    return stretch_end_ > now ? stretch_end_ - std::max(now, stretch_start_) : kTimeZero;
+  }
+
   std::string name_;
   Time busy_{0};
+  Time carried_{0};        ///< reserved for this window before it began
+  Time stretch_start_{0};  ///< the last stretch of reservations without a gap
+  Time stretch_end_{0};
   Time stalled_[static_cast<std::size_t>(StallCause::kCount)]{};
   std::uint64_t occupancy_ = 0;
   std::uint64_t occupancy_max_ = 0;

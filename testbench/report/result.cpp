@@ -58,7 +58,7 @@ UnitResult unit_result(const stats::UnitStats& unit, Time window_start, Time now
   result.name = unit.name();
   const auto window = static_cast<double>((now - window_start).count());
   if (window > 0) {
-    result.utilization = static_cast<double>(unit.busy().count()) / window;
+    result.utilization = static_cast<double>(unit.busy_in_window(now).count()) / window;
     for (std::size_t i = 0; i < result.stalled.size(); ++i) {
       const Time stalled = unit.stalled(static_cast<stats::StallCause>(i));
       result.stalled[i] = static_cast<double>(stalled.count()) / window;

@@ -126,5 +126,32 @@ TEST(DmaWorkloadTest, RefusesWhatCannotBe) {
   EXPECT_NE(window.error.find("workload.window"), std::string::npos);
 }
 
+double utilization(const ProgramRun& run, const std::string& name) {
+  for (const auto& unit : run.result["units"]) {
+    if (unit["name"] == name) return unit["utilization"].get<double>();
+  }
+  ADD_FAILURE() << "no unit " << name;
+  return 0;
+}
+
+TEST(DmaWorkloadTest, SharesCountWorkWhenItIsDoneNotWhenItIsAskedFor) {
+  // More is asked for at the start than is measured, so all of it was reserved during the warm-up;
+  // and the link carries nothing else than these writes, one behind the other.
+  for (const char* depth : {"64", "512", "2048"}) {
+    Settings settings = device("dma_write", "bandwidth", "4KiB");
+    settings.insert(settings.end(), {{"workload.depth", depth}, {"workload.iterations", "1000"}});
+    const ProgramRun run = run_well(settings);
+    SCOPED_TRACE(depth);
+    EXPECT_NEAR(utilization(run, "host0.pcie.to_host"), 1, 0.01);
+    EXPECT_EQ(run.result["bottleneck"]["unit"], "host0.pcie.to_host");
+  }
+  // An engine that begins a request every 20 ns: 8 B + 24 B take 4 ns on the link.
+  Settings engine = device("dma_write", "bandwidth", "8B");
+  engine.insert(engine.end(), {{"workload.depth", "1024"}, {"nic.dma.interval", "20"}});
+  const ProgramRun run = run_well(engine);
+  EXPECT_NEAR(utilization(run, "host0.dma"), 1, 0.01);
+  EXPECT_EQ(run.result["bottleneck"]["unit"], "host0.dma");
+}
+
 }  // namespace
 }  // namespace rnic::testbench
