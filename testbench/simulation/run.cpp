@@ -47,11 +47,19 @@ bool look_for_failures(System& system) {
   return any;
 }
 
+/// Lets the model go on for `slice`, or less when a program ends the simulation.
+void go_on(System& system, Time slice) {
+  Timeline::instance().set_horizon(sim_now() + slice);
+  sc_core::sc_start(to_sc_time(slice));
+  if (system.measurement.failure) std::rethrow_exception(system.measurement.failure);
+}
+
+constexpr Time kSlice = microseconds(200);
+
 /// Runs until the programs are done; between slices, shows how far they are.
 void run_to_completion(System& system) {
   const config::Config& config = system.config();
   const bool progress = shows_progress(config.output.progress);
-  constexpr Time kSlice = microseconds(200);
   const Measurement& m = system.measurement;
   auto shown = WallClock::now();
   sc_core::sc_start(sc_core::SC_ZERO_TIME);  // elaborates; nothing is pending before
@@ -64,10 +72,7 @@ void run_to_completion(System& system) {
       throw SimulationError("nothing can happen any more and the workload is not done: " +
                             explain(system));
     }
-    const Time slice = std::min(kSlice, left);
-    Timeline::instance().set_horizon(sim_now() + slice);
-    sc_core::sc_start(to_sc_time(slice));
-    if (m.failure) std::rethrow_exception(m.failure);
+    go_on(system, std::min(kSlice, left));
     if (progress && seconds_since(shown) > 0.2) {
       shown = WallClock::now();
       std::cerr << "\r" << m.messages_done * 100 / std::max<std::uint64_t>(1, m.messages_total)
@@ -76,6 +81,24 @@ void run_to_completion(System& system) {
     }
   }
   if (progress) std::cerr << "\r\033[K" << std::flush;
+}
+
+std::uint64_t compare_payload(System& system) {
+  std::uint64_t wrong = system.measurement.corrupt_bytes;
+  for (const auto& flow : system.flows) wrong += flow->verify();
+  if (system.dma_stream) wrong += system.dma_stream->verify();
+  return wrong;
+}
+
+/// Compares what arrived with what was sent; bytes that differ. A WRITE is acknowledged when its
+/// data is on the way to memory, not when it is there: what is missing may come yet.
+std::uint64_t wrong_bytes(System& system) {
+  for (;;) {
+    const std::uint64_t wrong = compare_payload(system);
+    const bool over = sim_now() >= system.config().sim.max_time || !sc_core::sc_pending_activity();
+    if (wrong == 0 || over || !system.measurement.frames_under_way()) return wrong;
+    go_on(system, kSlice);
+  }
 }
 
 }  // namespace
@@ -94,9 +117,14 @@ Result simulate(const config::LoadedConfig& loaded) {
   std::optional<Result> together;
   system.measurement.on_first_end = [&system, &together] {
     collect_figures(system, together.emplace());
+    together->window = sim_now() - system.window_start();
   };
+  std::uint64_t wrong = 0;
+  std::optional<Result> result;
   try {
     run_to_completion(system);
+    result = collect(system, loaded, steady ? &*steady : nullptr, std::move(together));
+    wrong = wrong_bytes(system);
   } catch (const sc_core::sc_report& report) {
     captures.finish();                        // what led to the error is worth looking at
     throw SimulationError(report.get_msg());  // an exception thrown inside a kernel process
@@ -105,16 +133,13 @@ Result simulate(const config::LoadedConfig& loaded) {
     throw;
   }
   captures.finish();
-  for (const auto& flow : system.flows) system.measurement.corrupt_bytes += flow->verify();
-  if (system.dma_stream) system.measurement.corrupt_bytes += system.dma_stream->verify();
-  if (system.measurement.corrupt_bytes > 0) {
-    throw SimulationError(std::to_string(system.measurement.corrupt_bytes) +
+  if (wrong > 0) {
+    throw SimulationError(std::to_string(wrong) +
                           " payload bytes arrived different from what was sent");
   }
-  Result result = collect(system, loaded, steady ? &*steady : nullptr, std::move(together));
-  result.sim.wall_s = seconds_since(start);
-  result.sim.peak_rss_bytes = peak_rss_bytes();
-  return result;
+  result->sim.wall_s = seconds_since(start);
+  result->sim.peak_rss_bytes = peak_rss_bytes();
+  return std::move(*result);
 }
 
 int run(const config::LoadedConfig& loaded) {

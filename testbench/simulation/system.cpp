@@ -144,7 +144,7 @@ System::System(const config::Config& config)
   }
   measurement.frames_under_way = [this] { return frames.in_use() > 0; };
   measurement.on_warm = [this] { reset_statistics(); };
-  measurement.on_done = [] { sc_core::sc_stop(); };
+  measurement.on_done = [] { sc_core::sc_pause(); };  // posted writes may still be on their way
 }
 
 void System::build_fabric() {

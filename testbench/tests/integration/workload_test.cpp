@@ -113,6 +113,27 @@ TEST_P(WorkloadTest, DrawnByLot) {
   }
 }
 
+TEST_P(WorkloadTest, AMessageMayCompleteBeforeItsLastBytesAreInMemory) {
+  // Posted writes have no answer, so a WRITE is acknowledged when they are on their way: however
+  // long that is, the bytes come, and are compared only then.
+  const Settings base = {{"workload.pattern", "bandwidth"},      {"workload.op", "write"},
+                         {"workload.msg_size", "64"},            {"workload.access", "random"},
+                         {"workload.mr_size", "1MiB"},           {"workload.iterations", "500"},
+                         {"transport.protocol", GetParam()}};
+  const std::vector<Settings> slow = {
+      {{"iommu.enabled", "true"}, {"iommu.walkers", "1"}},
+      {{"iommu.enabled", "true"}, {"iommu.walk_latency", "2us"}},
+      {{"pcie.relaxed_time", "1us"}},
+      {{"pcie.relaxed_ordering", "false"}, {"pcie.ordering_time", "2us"}},
+      {{"memory.write_latency", "1ms"}},
+      {{"memory.numa_remote", "true"}, {"memory.numa_bandwidth", "1Gbps"}},
+      {{"workload.remote_memory", "peer"}, {"peer.write_latency", "50us"}}};
+  for (const Settings& way : slow) {
+    SCOPED_TRACE(text_of(way));
+    run_well(with(base, way));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Transports, WorkloadTest, ::testing::ValuesIn(all_protocols()),
                          [](const auto& test) { return test.param; });
 
