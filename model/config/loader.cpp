@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "config/quantity.h"
+#include "config/relevance.h"
 #include "config/validation.h"
 
 namespace rnic::config {
@@ -125,6 +126,7 @@ LoadedConfig load(const std::vector<Setting>& settings) {
     }
   }
   validate(loaded.config);
+  loaded.without_effect = without_effect(settings, loaded.config);
   for (const Parameter& parameter : parameters()) {
     loaded.resolved.emplace_back(parameter.key, std::move(values[index_of(parameter)]));
   }

@@ -21,6 +21,8 @@ struct Setting {
 struct LoadedConfig {
   Config config;
   std::vector<std::pair<std::string, Value>> resolved;
+  /// Options that change nothing in this run, each with what it would need.
+  std::vector<std::string> without_effect;
 };
 
 /// Defaults, then `settings` in order (later ones win), then what `auto` stands for, then the

@@ -258,6 +258,15 @@ void check_nic(const Config& config) {
 }
 
 void check_dma_workload(const WorkloadConfig& workload) {
+  if (workload.mistake != Mistake::kNone) {
+    throw ConfigError("workload.mistake needs an operation of verbs, not workload.op=dma_*");
+  }
+  if (workload.local_memory != BufferMemory::kHost ||
+      workload.remote_memory != BufferMemory::kHost) {
+    throw ConfigError(
+        "workload.op=dma_* reads and writes host memory: workload.local_memory and "
+        "workload.remote_memory must be host");
+  }
   if (workload.msg_size == 0) {
     throw ConfigError(
         "workload.msg_size=0 leaves a dma_* operation nothing to do (valid: 1 B or "

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/relevance.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace rnic::config {
+namespace {
+
+/// When keys matter.
+struct Condition {
+  bool (*met)(const Config&);
+  const char* needs;
+};
+
+bool is_dma_run(const Config& c) { return is_dma(c.workload.op); }
+bool is_iwarp(const Config& c) { return c.transport.protocol == Protocol::kIwarp; }
+bool is_ib(const Config& c) { return c.transport.protocol == Protocol::kIb; }
+bool has_ip(const Config& c) { return c.transport.protocol == Protocol::kRoceV2 || is_iwarp(c); }
+bool pauses(const Config& c) {
+  return c.link.flow_control == FlowControl::kPfc || c.link.flow_control == FlowControl::kPause;
+}
+bool runs_program(const Config& c) { return c.workload.program != Program::kNone; }
+
+const Condition kVerbs{[](const Config& c) { return !is_dma_run(c); },
+                       "an operation of verbs (not workload.op=dma_*)"};
+const Condition kMessages{[](const Config& c) { return !runs_program(c); },
+                          "workload.program=none"};
+const Condition kIwarpOnly{is_iwarp, "transport.protocol=iwarp"};
+const Condition kIbOnly{is_ib, "transport.protocol=ib"};
+const Condition kEthernet{[](const Config& c) { return !is_ib(c); },
+                          "RoCE or iWARP (transport.protocol)"};
+const Condition kIp{has_ip, "RoCEv2 or iWARP (transport.protocol)"};
+const Condition kReliable{
+    [](const Config& c) { return c.transport.type == TransportType::kRc && !is_iwarp(c); },
+    "transport.type=rc of InfiniBand or RoCE"};
+const Condition kSwitch{[](const Config& c) { return c.fabric.topology != "back_to_back"; },
+                        "fabric.topology=single_switch"};
+const Condition kPauses{pauses, "link.flow_control=pfc|pause"};
+const Condition kDcqcn{
+    [](const Config& c) { return c.transport.congestion_control == RoceCongestion::kDcqcn; },
+    "transport.congestion_control=dcqcn"};
+const Condition kIommu{[](const Config& c) { return c.iommu.enabled; }, "iommu.enabled=true"};
+const Condition kAts{[](const Config& c) { return c.pcie.atc.enabled; }, "pcie.ats=true"};
+const Condition kPeer{
+    [](const Config& c) {
+      return c.workload.local_memory == BufferMemory::kPeer ||
+             c.workload.remote_memory == BufferMemory::kPeer;
+    },
+    "workload.local_memory=peer or workload.remote_memory=peer"};
+const Condition kNuma{[](const Config& c) { return c.memory.numa_remote; },
+                      "memory.numa_remote=true"};
+const Condition kDown{[](const Config& c) { return c.link.down_time > kTimeZero; },
+                      "link.down_time"};
+const Condition kSilent{[](const Config& c) { return c.fabric.silent_host != kNoHost; },
+                        "fabric.silent_host"};
+const Condition kMistake{[](const Config& c) { return c.workload.mistake != Mistake::kNone; },
+                         "workload.mistake"};
+const Condition kFunctions{[](const Config& c) { return c.nic.functions > 1; }, "nic.functions=2"};
+const Condition kVlan{[](const Config& c) { return c.transport.vlan; }, "transport.vlan=true"};
+const Condition kRanked{[](const Config& c) { return c.nic.sq_scheduler != SqPolicy::kRoundRobin; },
+                        "nic.sq_scheduler=weighted|strict"};
+const Condition kStream{[](const Config& c) { return c.workload.pattern == Pattern::kBandwidth; },
+                        "workload.pattern=bandwidth"};
+const Condition kOneByOne{[](const Config& c) { return c.workload.pattern == Pattern::kLatency; },
+                          "workload.pattern=latency"};
+const Condition kReordering{
+    [](const Config& c) { return c.link.reorder_rate > 0 || !c.link.reorder_list.empty(); },
+    "link.reorder_rate or link.reorder_list"};
+const Condition kBursts{[](const Config& c) { return c.link.burst_rate > 0; }, "link.burst_rate"};
+
+/// `keys`: one key, or all that begin so when it ends with a dot or an underscore. A key may have
+/// several conditions; the first that is not met is named.
+struct Rule {
+  std::string_view keys;
+  const Condition& condition;
+};
+
+const Rule kRules[] = {
+    {"transport.", kVerbs},
+    {"tcp.", kVerbs},
+    {"link.", kVerbs},
+    {"switch.", kVerbs},
+    {"fabric.", kVerbs},
+    {"workload.qps", kVerbs},
+    {"workload.threads", kVerbs},
+    {"workload.bidirectional", kVerbs},
+    {"workload.completion", kVerbs},
+    {"workload.mrs", kVerbs},
+    {"workload.mr_size", kVerbs},
+    {"workload.signal_every", kVerbs},
+    {"workload.post_batch", kVerbs},
+    {"workload.srq", kVerbs},
+    {"workload.inline_max", kVerbs},
+    {"workload.op", kMessages},
+    {"workload.pattern", kMessages},
+    {"workload.mrs", kMessages},
+    {"workload.mr_size", kMessages},
+    {"workload.access", kMessages},
+    {"workload.local_memory", kMessages},
+    {"workload.remote_memory", kMessages},
+    {"workload.depth", kMessages},
+    {"workload.signal_every", kMessages},
+    {"workload.post_batch", kMessages},
+    {"workload.bidirectional", kMessages},
+    {"workload.traffic", kMessages},
+    {"workload.depth", kStream},
+    {"workload.outstanding", kStream},
+    {"workload.post_batch", kStream},
+    {"workload.signal_every", kStream},
+    {"workload.gap", kOneByOne},
+    {"workload.mistake_at", kMistake},
+    {"tcp.", kIwarpOnly},
+    {"link.vl_", kIbOnly},
+    {"link.sl2vl", kIbOnly},
+    {"link.data_vls", kIbOnly},
+    {"link.credit_update", kIbOnly},
+    {"link.pfc_", kPauses},
+    {"switch.", kSwitch},
+    {"switch.pfc_", kPauses},
+    {"link.down_at", kDown},
+    {"link.down_cable", kDown},
+    {"link.reorder_delay", kReordering},
+    {"link.burst_length", kBursts},
+    {"link.burst_loss", kBursts},
+    {"fabric.silent_from", kSilent},
+    {"transport.vlan", kEthernet},
+    {"transport.vlan_id", kVlan},
+    {"transport.dscp", kIp},
+    {"transport.ecn", kIp},
+    {"transport.ip_version", kIp},
+    {"transport.grh", kIbOnly},
+    {"transport.ack_timeout", kReliable},
+    {"transport.retry_count", kReliable},
+    {"transport.rnr_retry", kReliable},
+    {"transport.min_rnr_timer", kReliable},
+    {"transport.recovery", kReliable},
+    {"transport.sequence_nak", kReliable},
+    {"transport.end_to_end_credits", kReliable},
+    {"transport.ack_every", kReliable},
+    {"transport.ack_coalesce_time", kReliable},
+    {"dcqcn.", kDcqcn},
+    {"iommu.iotlb_entries", kIommu},
+    {"iommu.walk_latency", kIommu},
+    {"iommu.walkers", kIommu},
+    {"iommu.passthrough", kIommu},
+    {"iommu.page_size", kIommu},
+    {"pcie.atc.", kAts},
+    {"peer.", kPeer},
+    {"memory.numa_latency", kNuma},
+    {"memory.numa_bandwidth", kNuma},
+    {"nic.second_function_lanes", kFunctions},
+    {"nic.sq_weights", kRanked},
+};
+
+bool covers(std::string_view keys, std::string_view key) {
+  const bool prefix = keys.back() == '.' || keys.back() == '_';
+  return prefix ? key.substr(0, keys.size()) == keys : key == keys;
+}
+
+}  // namespace
+
+std::vector<std::string> without_effect(const std::vector<Setting>& settings,
+                                        const Config& config) {
+  std::vector<std::string> found;
+  for (const Setting& setting : settings) {
+    if (setting.origin != "--") continue;
+    const auto* const unmet = std::find_if(
+        std::begin(kRules), std::end(kRules), [&](const Rule& rule) {
+          return covers(rule.keys, setting.key) && !rule.condition.met(config);
+        });
+    if (unmet == std::end(kRules)) continue;
+    std::string text = setting.key + " (needs " + unmet->condition.needs + ")";
+    if (std::find(found.begin(), found.end(), text) == found.end()) {
+      found.push_back(std::move(text));
+    }
+  }
+  return found;
+}
+
+}  // namespace rnic::config

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/relevance.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rnic::testbench {
+namespace {
+
+using Options = std::vector<std::pair<std::string, std::string>>;
+
+std::vector<config::Setting> as_settings(const Options& options, const std::string& origin) {
+  std::vector<config::Setting> settings;
+  for (const auto& [key, text] : options) settings.push_back({key, text, origin});
+  return settings;
+}
+
+std::vector<std::string> found(const Options& options) {
+  return config::load(as_settings(options, "--")).without_effect;
+}
+
+TEST(Relevance, AnOptionThatChangesNothingIsNamedWithWhatItNeeds) {
+  EXPECT_EQ(found({{"tcp.window", "1MiB"}}),
+            std::vector<std::string>{"tcp.window (needs transport.protocol=iwarp)"});
+  EXPECT_TRUE(found({{"tcp.window", "1MiB"}, {"transport.protocol", "iwarp"}}).empty());
+  EXPECT_EQ(found({{"workload.op", "dma_read"}, {"workload.qps", "4"}}).size(), 1U);
+  EXPECT_EQ(found({{"workload.gap", "1us"}, {"workload.pattern", "bandwidth"}}),
+            std::vector<std::string>{"workload.gap (needs workload.pattern=latency)"});
+  EXPECT_EQ(found({{"transport.vlan_id", "7"}, {"transport.protocol", "rocev2"}}),
+            std::vector<std::string>{"transport.vlan_id (needs transport.vlan=true)"});
+}
+
+TEST(Relevance, EveryConditionCanBeMet) {
+  const std::vector<std::pair<Options, Options>> key_and_remedy = {
+      {{{"switch.latency", "1us"}}, {{"fabric.topology", "single_switch"}}},
+      {{{"iommu.walkers", "2"}}, {{"iommu.enabled", "true"}}},
+      {{{"pcie.atc.entries", "64"}}, {{"pcie.ats", "true"}, {"iommu.enabled", "true"}}},
+      {{{"memory.numa_latency", "50ns"}}, {{"memory.numa_remote", "true"}}},
+      {{{"peer.path", "root"}}, {{"workload.remote_memory", "peer"}}},
+      {{{"link.down_at", "1us"}}, {{"link.down_time", "1us"}}},
+      {{{"fabric.silent_from", "1us"}}, {{"fabric.silent_host", "1"}}},
+      {{{"link.pfc_headroom", "64KiB"}}, {{"transport.protocol", "rocev2"}}},
+      {{{"dcqcn.gain", "0.1"}},
+       {{"transport.protocol", "rocev2"}, {"transport.congestion_control", "dcqcn"}}},
+      {{{"nic.sq_weights", "4,1"}}, {{"nic.sq_scheduler", "strict"}}},
+      {{{"workload.depth", "4"}, {"workload.signal_every", "1"}},
+       {{"workload.pattern", "bandwidth"}}},
+  };
+  for (const auto& [key, remedy] : key_and_remedy) {
+    SCOPED_TRACE(key.front().first);
+    EXPECT_EQ(found(key).size(), key.size());
+    Options both = key;
+    both.insert(both.end(), remedy.begin(), remedy.end());
+    EXPECT_TRUE(found(both).empty());
+  }
+}
+
+TEST(Relevance, FilesMaySayMoreThanARunUses) {
+  const auto settings = as_settings({{"tcp.window", "1MiB"}}, "some.ini:3: ");
+  EXPECT_TRUE(config::load(settings).without_effect.empty());
+}
+
+}  // namespace
+}  // namespace rnic::testbench
