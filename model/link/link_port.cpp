@@ -21,6 +21,7 @@ LinkPort::LinkPort(const sc_core::sc_module_name& name, const LinkPortConfig& co
       flow_(make_flow_control(config_, *this)),
       arbiter_(make_arbiter(config_)),
       lanes_(config_.lanes),
+      lane_wire_bytes_(config_.lanes),
       unit_(this->name()),
       tx_alarm_("tx_alarm", this, &LinkPort::pump),
       flow_alarm_("flow_alarm", this, &LinkPort::flow_wake),
@@ -114,7 +115,7 @@ void LinkPort::schedule(Time now) {
 Time LinkPort::serialize(Frame& frame, Time start) {
   const Time end = start + config_.rate.time_for(frame.wire_bytes);
   free_at_ = end;
-  unit_.add_busy(end - start);
+  unit_.add_busy(start, end);
   sent_.wire_bytes += frame.wire_bytes;
   return end;
 }
@@ -136,6 +137,7 @@ void LinkPort::transmit_data(Frame* frame, Time start, Time now) {
   const std::uint32_t answers_qpn = frame->answers_qpn;
   const Time end = serialize(*frame, start);
   arbiter_->sent(lane, bytes);
+  lane_wire_bytes_[lane] += frame->wire_bytes;
   ++sent_.frames;
   if (frame->frame_class == FrameClass::kData) {
     ++sent_.data_packets;
@@ -277,6 +279,7 @@ void LinkPort::reset_statistics(Time now) {
   unit_.reset(now);
   if (stalled_since_ != kTimeNever) stalled_since_ = std::max(stalled_since_, now);
   sent_ = received_ = PortCounters{};
+  std::fill(lane_wire_bytes_.begin(), lane_wire_bytes_.end(), 0);
   dropped_ = oversize_ = 0;
   flow_->reset_statistics(now);
 }

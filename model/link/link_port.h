@@ -85,6 +85,8 @@ class LinkPort : public sc_core::sc_module,
   const LinkPortConfig& config() const { return config_; }  ///< with derived thresholds
   const stats::UnitStats& unit() const { return unit_; }    ///< transmit side
   const PortCounters& sent() const { return sent_; }
+  /// Data frames of `lane`, all byte times of the line.
+  std::uint64_t sent_wire_bytes(std::uint32_t lane) const { return lane_wire_bytes_[lane]; }
   const PortCounters& received() const { return received_; }
   /// Frames lost because the receive buffer was full.
   std::uint64_t dropped() const { return dropped_; }
@@ -142,6 +144,7 @@ class LinkPort : public sc_core::sc_module,
   EgressClient* client_ = nullptr;
   FrameTap* tap_ = nullptr;
   std::vector<Ring<Waiting>> lanes_;
+  std::vector<std::uint64_t> lane_wire_bytes_;  ///< of data frames sent
   std::uint32_t occupied_lanes_ = 0;  ///< bit i: lane i has waiting frames
   std::uint32_t queued_ = 0;
   Ring<Waiting> control_;  ///< by `ready`

@@ -198,7 +198,7 @@ void Nic::reset_statistics(Time now) {
     if (QpContext* qp = queue_pairs.find(qpn)) qp->engine_busy = kTimeZero;
   }
   doorbell.stats().reset(now);
-  scheduler.stats().reset(now);
+  scheduler.reset_statistics(now);
   qp_contexts.stats().reset(now);
   qp_contexts.cache().reset_statistics();
   if (auto* half = qp_contexts.responder_cache()) half->reset_statistics();

@@ -38,6 +38,7 @@ SqScheduler::SqScheduler(const sc_core::sc_module_name& name, const config::NicC
       granule_(config.fetch_granule),
       slots_(config.tx_slots),
       look_ahead_(stage_.interval() * static_cast<std::int64_t>(config.scheduler_look_ahead)),
+      requests_(config.sq_scheduler, config.sq_weights),
       wake_("wake", this, &SqScheduler::wake),
       later_("later", this, &SqScheduler::response_due),
       paced_("paced", this, &SqScheduler::request_due_later) {
@@ -151,7 +152,7 @@ bool SqScheduler::request_due(const QpContext& qp) {
 }
 
 /// Takes queue pairs off the head of `list` as long as their lanes are full.
-void SqScheduler::park_all_blocked(Ring<QpContext*>& list, bool response, Time now) {
+void SqScheduler::park_all_blocked(SendTurns& list, bool response, Time now) {
   while (!list.empty() && slots_free_[transmit_lane(*list.front())] == 0) {
     if (list.front()->granule_open != 0) close_granule(*list.front(), now);
     parked_[transmit_lane(*list.front())].push_back(Parked{list.front(), response});
@@ -197,7 +198,7 @@ bool SqScheduler::pick() {
   }
   end_stall(now);
   const bool response = requests_.empty() || (response_turn_ && !responses_.empty());
-  Ring<QpContext*>& list = response ? responses_ : requests_;
+  SendTurns& list = response ? responses_ : requests_;
   QpContext& qp = *list.front();
   const Time ready = earliest_pick(qp, response);
   // Behind the packet of this queue pair that was picked before, which may lie ahead.
@@ -299,6 +300,7 @@ void SqScheduler::serve_request(QpContext& qp, Time t) {
   TxJob* job = jobs_.take();
   const transport::PlanStatus status = transport_.plan_request(qp, t, job->plan);
   if (status == transport::PlanStatus::kPlanned) {
+    if (qp.hold != transport::Hold::kNone) end_hold(qp);
     if (request_rate_.valid()) {
       const Time needed = request_rate_.time_for(job->plan.length);
       qp.request_free_at = std::max(qp.request_free_at, sim_now()) + needed;
@@ -321,6 +323,24 @@ void SqScheduler::serve_request(QpContext& qp, Time t) {
   if (status == transport::PlanStatus::kNoWqe) wqes->fetch(qp, t);
   if (status == transport::PlanStatus::kDelayed) timer->update(qp);
   if (status == transport::PlanStatus::kBlocked) retire_failed(qp, t);
+  if (status != transport::PlanStatus::kNoWqe) begin_hold(qp);
+}
+
+void SqScheduler::begin_hold(QpContext& qp) {
+  if (qp.hold != transport::Hold::kNone) return;
+  qp.hold = transport_.held_by(qp, sim_now());
+  qp.held_since = sim_now();
+}
+
+void SqScheduler::end_hold(QpContext& qp) {
+  held_[static_cast<std::size_t>(qp.hold)] += sim_now() - std::max(qp.held_since, counted_from_);
+  qp.hold = transport::Hold::kNone;
+}
+
+void SqScheduler::reset_statistics(Time now) {
+  stage_.stats().reset(now);
+  held_.fill(kTimeZero);
+  counted_from_ = now;
 }
 
 /// Work that was refused before it was sent completes once all before it has.
@@ -355,7 +375,7 @@ void SqScheduler::start(QpContext& qp, TxJob* job, Time t) {
   job->reads_pending = 0;
   job->all_issued = false;
   job->ready = false;
-  job->failed = job->continued = false;
+  job->failed = job->dropped = job->continued = false;
   job->frame = frames_.take();
   job->frame->trace = job->plan.trace;
   job->frame->payload_bytes = job->plan.length;

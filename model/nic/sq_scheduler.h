@@ -8,13 +8,14 @@
 #include "base/event_queue.h"
 #include "base/pool.h"
 #include "nic/interfaces.h"
+#include "nic/send_turns.h"
 #include "nic/stage.h"
 #include "nic/wqe_cache.h"
 
 namespace rnic::nic {
 
 /// Picks the queue pair that sends its next packet: responses (acknowledgements, READ data) and
-/// requests in turn, round robin among queue pairs of a kind, one packet a turn. A bounded number
+/// requests in turn; among queue pairs of a kind as SendTurns has it. A bounded number
 /// of packets is in flight between here and the wire; a full transmit path stops the picking.
 class SqScheduler : public sc_core::sc_module, public SchedulerIf {
  public:
@@ -38,6 +39,9 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
   /// Where READs and atomics are held until their answer; null: no limit.
   void set_wqe_cache(WqeCache* cache) { wqe_cache_ = cache; }
   stats::UnitStats& stats() { return stage_.stats(); }
+  void reset_statistics(Time now);
+  /// How long queue pairs could not send what they had, for this reason; all of them together.
+  Time held(transport::Hold reason) const { return held_[static_cast<std::size_t>(reason)]; }
   std::uint32_t slots_in_use() const {
     std::uint32_t used = 0;
     for (const std::uint32_t free : slots_free_) used += slots_ - free;
@@ -61,12 +65,12 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
     bool response = false;
   };
 
-  void park_blocked(Ring<QpContext*>& list, bool response, Time now) {
+  void park_blocked(SendTurns& list, bool response, Time now) {
     if (!list.empty() && slots_free_[transmit_lane(*list.front())] == 0) {
       park_all_blocked(list, response, now);
     }
   }
-  void park_all_blocked(Ring<QpContext*>& list, bool response, Time now);
+  void park_all_blocked(SendTurns& list, bool response, Time now);
   void give_slot(std::uint32_t lane);
   void take_slot(std::uint32_t lane) {
     if (--slots_free_[lane] == 0) full_lanes_ |= 1U << lane;
@@ -83,6 +87,8 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
   void serve_request(QpContext& qp, Time t);
   void start(QpContext& qp, TxJob* job, Time t);
   void retire_failed(QpContext& qp, Time t);
+  void begin_hold(QpContext& qp);
+  void end_hold(QpContext& qp);
   void mark_pick(QpContext& qp, const transport::TxPlan& plan) const;
   void enqueue(QpContext& qp, bool response, Time from);
   void wake(int&);
@@ -116,14 +122,16 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
   std::uint32_t full_lanes_ = 0;
   std::array<Ring<Parked>, kTransmitLanes> parked_;  ///< in turn, but their lane is full
   Time look_ahead_;  ///< picks made early at most, so that a late rival waits no longer
-  Ring<QpContext*> responses_;
-  Ring<QpContext*> requests_;
+  SendTurns responses_;
+  SendTurns requests_;
   bool response_turn_ = true;
   bool running_ = false;
   Time wake_at_ = kTimeNever;
   Time full_since_ = kTimeNever;
   Time idle_since_ = kTimeNever;
   Time idle_before_{0};  ///< sum of the idle times that are over
+  std::array<Time, static_cast<std::size_t>(transport::Hold::kCount)> held_{};
+  Time counted_from_{0};
   EventQueue<SqScheduler, int> wake_;
   EventQueue<SqScheduler, QpContext*> later_;  ///< responses that may not be sent yet
   EventQueue<SqScheduler, QpContext*> paced_;  ///< requests whose engine is busy

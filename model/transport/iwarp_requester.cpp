@@ -101,6 +101,20 @@ PlanStatus IwarpTransport::plan_request(QueuePair& qp, Time now, TxPlan& plan) {
   return plan_segment(qp, now, plan) ? PlanStatus::kPlanned : PlanStatus::kBlocked;
 }
 
+Hold IwarpTransport::held_by(const QueuePair& qp, Time /*now*/) const {
+  const SendEntry* entry = qp.entry(qp.tx_number);
+  if (entry == nullptr || entry->finished || qp.connection == nullptr) return Hold::kNone;
+  const IwarpConnection& c = connection(qp);
+  if (qp.failed || c.closed || !c.setup.done() || !c.gate.may_send()) return Hold::kNone;
+  if (!c.mid_message() && !may_issue(qp, *entry)) {
+    const bool needs_slot = entry->wqe.is_read() || entry->wqe.is_atomic();
+    const bool slots = needs_slot && qp.outstanding_reads >= qp.max_rd_atomic;
+    return slots ? Hold::kReadSlots : Hold::kFence;
+  }
+  const std::uint32_t bytes = c.mid_message() ? qp.mtu : first_segment_bytes(c, entry->wqe);
+  return c.tcp.beyond_peer_window(bytes) ? Hold::kPeerWindow : Hold::kCongestionWindow;
+}
+
 std::uint32_t IwarpTransport::first_segment_bytes(const IwarpConnection& c,
                                                   const SendWqe& wqe) const {
   DdpMessage message;

@@ -64,6 +64,7 @@ class IwarpTransport : public Transport {
   bool can_put_off() const override { return false; }
   void refuse(QueuePair& qp, const RxPlan& plan, Refusal why, Time now) override;
   void refuse_atomic(QueuePair& qp, const RxPlan& plan, Time now) override;
+  Hold held_by(const QueuePair& qp, Time now) const override;
   void refuse_response(QueuePair& qp, const TxPlan& plan, Refusal why, Time now) override;
   bool timeout(QueuePair& qp, Time now) override;
   bool holds(const QueuePair& qp, std::uint32_t sequence) const override;
@@ -87,6 +88,9 @@ class IwarpTransport : public Transport {
 
   static IwarpConnection& connection(QueuePair& qp) {
     return static_cast<IwarpConnection&>(*qp.connection);
+  }
+  static const IwarpConnection& connection(const QueuePair& qp) {
+    return static_cast<const IwarpConnection&>(*qp.connection);
   }
   static void update_deadline(QueuePair& qp);
   void open_receive(IwarpConnection& c, std::uint32_t psn) const;

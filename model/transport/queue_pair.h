@@ -11,6 +11,7 @@
 #include "protocol/wqe.h"
 #include "stats/stage.h"
 #include "transport/dcqcn.h"
+#include "transport/hold.h"
 
 namespace rnic::transport {
 
@@ -160,6 +161,8 @@ struct QueuePair {
   std::uint32_t quick_retries = 0;   ///< of adaptive retransmission, since progress
   Time retry_deadline = kTimeNever;  ///< acknowledgement timer, kTimeNever when not running
   Time rnr_until{0};                 ///< no requests before (RNR NAK)
+  Hold hold = Hold::kNone;           ///< why it could not send when it was last asked to,
+  Time held_since{0};                ///< and since when
 
   // Responder.
   std::uint32_t expected_psn = 0;

@@ -96,15 +96,19 @@ void RcTransport::note_credits(QueuePair& qp, const Incoming& in) const {
   if (psn_distance(limit, qp.credit_limit) > 0) qp.credit_limit = limit;
 }
 
-bool RcTransport::may_issue(const QueuePair& qp, const SendEntry& entry) const {
+bool RcTransport::fence_passed(const QueuePair& qp, const SendEntry& entry) const {
   const bool waits = config_.atomic_waits && entry.wqe.is_atomic();
-  if (entry.wqe.fence || waits) {
-    const auto ahead = static_cast<std::size_t>(qp.tx_number - qp.sq_base);
-    for (std::size_t i = 0; i < ahead; ++i) {
-      const bool kept = qp.sq[i].answered_by_response() ? entry.wqe.fence : waits;
-      if (kept && !qp.sq[i].finished) return false;
-    }
+  if (!entry.wqe.fence && !waits) return true;
+  const auto ahead = static_cast<std::size_t>(qp.tx_number - qp.sq_base);
+  for (std::size_t i = 0; i < ahead; ++i) {
+    const bool kept = qp.sq[i].answered_by_response() ? entry.wqe.fence : waits;
+    if (kept && !qp.sq[i].finished) return false;
   }
+  return true;
+}
+
+bool RcTransport::may_issue(const QueuePair& qp, const SendEntry& entry) const {
+  if (!fence_passed(qp, entry)) return false;
   if (entry.answered_by_response() && qp.outstanding_reads >= qp.max_rd_atomic) return false;
   const std::uint32_t packets = packets_of(entry.wqe.length, qp.mtu);
   if (entry.answered_by_response() && !window_open(qp, qp.next_psn, packets)) return false;
@@ -168,6 +172,22 @@ PlanStatus RcTransport::plan_request(QueuePair& qp, Time now, TxPlan& plan) {
   }
   if (qp.retry_deadline == kTimeNever) restart_timer(qp, now);
   return PlanStatus::kPlanned;
+}
+
+/// In the order in which plan_request() asks.
+Hold RcTransport::held_by(const QueuePair& qp, Time now) const {
+  const SendEntry* entry = qp.entry(qp.tx_number);
+  if (entry == nullptr || entry->finished) return Hold::kNone;
+  if (qp.rnr_until > now) return Hold::kReceiverNotReady;
+  if (entry->issued) return Hold::kWindow;
+  if (!fence_passed(qp, *entry)) return Hold::kFence;
+  if (entry->answered_by_response() && qp.outstanding_reads >= qp.max_rd_atomic) {
+    return Hold::kReadSlots;
+  }
+  if (may_issue(qp, *entry) && qp.credit_limited && !credit_for(qp, *entry)) {
+    return Hold::kReceiveCredits;
+  }
+  return Hold::kWindow;
 }
 
 /// Asks for `packets` response packets of a READ from the `skip`-th on, as a request of its own

@@ -61,6 +61,7 @@ class RcTransport : public Transport {
   void refuse(QueuePair& qp, const RxPlan& plan, Refusal why, Time now) override;
   void refuse_atomic(QueuePair& qp, const RxPlan& plan, Time now) override;
   void refuse_response(QueuePair& qp, const TxPlan& plan, Refusal why, Time now) override;
+  Hold held_by(const QueuePair& qp, Time now) const override;
   bool timeout(QueuePair& qp, Time now) override;
   bool holds(const QueuePair& qp, std::uint32_t psn) const override;
   bool hold_over(const QueuePair& qp, std::uint32_t psn) const override;
@@ -88,6 +89,7 @@ class RcTransport : public Transport {
                     const protocol::Datagram* datagram, protocol::Frame& frame) const;
 
   // Requester.
+  bool fence_passed(const QueuePair& qp, const SendEntry& entry) const;
   bool may_issue(const QueuePair& qp, const SendEntry& entry) const;
   static bool credit_for(const QueuePair& qp, const SendEntry& entry);
   void note_credits(QueuePair& qp, const Incoming& in) const;
@@ -132,6 +134,8 @@ class RcTransport : public Transport {
   void repeat_atomic(QueuePair& qp, const ResponderResource& resource, Time now);
   void push_read_response(QueuePair& qp, const RxPlan& plan, Time now, stats::MessageTrace* trace);
   void push_ack(QueuePair& qp, std::uint32_t psn, Time now);
+  /// `psn`: of the answer that cannot be given.
+  void refuse_answer(QueuePair& qp, std::uint32_t psn, Refusal why, Time now);
   static void push_nak(QueuePair& qp, std::uint32_t psn, std::uint8_t syndrome, Time now);
 
   // Responder, selective repeat.

@@ -140,6 +140,8 @@ class Transport {
 
   /// Plans the next request packet of `qp`. kPlanned fills `plan`.
   virtual PlanStatus plan_request(QueuePair& qp, Time now, TxPlan& plan) = 0;
+  /// Why plan_request() has just answered kBlocked or kDelayed.
+  virtual Hold held_by(const QueuePair& /*qp*/, Time /*now*/) const { return Hold::kNone; }
   /// No decoded work is waiting to be sent.
   static bool idle(const QueuePair& qp) {
     return qp.tx_number - qp.sq_base >= qp.sq.size() && !qp.resend_due;

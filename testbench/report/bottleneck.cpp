@@ -6,6 +6,7 @@
 #include <iterator>
 #include <optional>
 
+#include "protocol/work_request.h"
 #include "report/format.h"
 
 namespace rnic::testbench {
@@ -23,6 +24,12 @@ struct Resource {
 
 /// Shares that differ by less come from what was under way at the ends of the window.
 constexpr double kAsBusy = 0.01;
+/// Busy all the time, but for the ends of the window: whatever waits, waits for this.
+constexpr double kAllTheTime = 0.95;
+
+bool is_flush(const std::string& status) {
+  return status == wc_status_name(protocol::WcStatus::kWrFlushError);
+}
 
 std::string without_digits(const std::string& name) {
   std::string kind;
@@ -56,10 +63,14 @@ void add_pcie(const Result& result, std::vector<Resource>& resources) {
 
 void add_links(const Result& result, std::vector<Resource>& resources) {
   for (const LinkResult& link : result.links) {
-    resources.push_back(
-        {link.name, "wire", line_utilization(link.wire_bytes, link.rate_gbps, result.window),
-         "the wire out of " + link.name,
-         line_figures(link.wire_bytes, link.payload_bytes, link.rate_gbps, result.window)});
+    // Beside flows that ended at other times, what counts is the time in which all ran.
+    const bool whole = link.common_window == kTimeZero;
+    const Time window = whole ? result.window : link.common_window;
+    const std::uint64_t wire = whole ? link.wire_bytes : link.common_wire_bytes;
+    const std::uint64_t payload = whole ? link.payload_bytes : link.common_payload_bytes;
+    resources.push_back({link.name, "wire", line_utilization(wire, link.rate_gbps, window),
+                         "the wire out of " + link.name,
+                         line_figures(wire, payload, link.rate_gbps, window)});
   }
 }
 
@@ -91,7 +102,11 @@ void add_units(const Result& result, std::vector<Resource>& resources) {
                                    [&](const Resource& r) { return r.name == unit.name; });
     if (same != end) {
       const bool is_cpu = same->kind == "cpu";
-      if (!is_cpu) same->utilization = std::max(same->utilization, unit.utilization);
+      if (!is_cpu && unit.utilization > same->utilization) {
+        // What its bytes say is of another time.
+        if (unit.utilization > same->utilization + kAsBusy) same->figures.clear();
+        same->utilization = unit.utilization;
+      }
       continue;
     }
     const std::string figures =
@@ -228,7 +243,9 @@ std::string worst_cache(const Result& result, const char* part) {
 std::string wait_clause(const Result& result, stats::StallCause cause) {
   switch (cause) {
     case stats::StallCause::kNoCredit:
-      return "flow-control credits, because the other end frees its buffers too slowly";
+      return "flow-control credits: the buffer behind it is smaller than the rate times the round "
+             "trip (nic.rx_buffer, switch.buffer; an InfiniBand lane never has more than 128 KiB) "
+             "or is freed too slowly";
     case stats::StallCause::kPaused:
       return "the end of a pause, because the other end frees its buffers too slowly";
     case stats::StallCause::kNoTag:
@@ -254,11 +271,12 @@ bool credits_hold_tags(const Result& result, const UnitResult& waiting) {
   });
 }
 
-/// The longest wait for something that is itself not busy, if it lasts most of the time.
-std::optional<Bottleneck> longest_wait(const Result& result, const std::vector<Resource>& ranked) {
+/// The longest wait for something that is itself not busy, if it lasts for a larger share of the
+/// time than `share`.
+std::optional<Bottleneck> longest_wait(const Result& result, const std::vector<Resource>& ranked,
+                                       double share) {
   const UnitResult* longest = nullptr;
   stats::StallCause longest_cause{};
-  double share = kStalledMost;
   for (const UnitResult& unit : result.units) {
     for (std::size_t i = 0; i < unit.stalled.size(); ++i) {
       const auto cause = static_cast<stats::StallCause>(i);
@@ -296,7 +314,8 @@ std::optional<Bottleneck> transmit_slots(const Result& result,
   bottleneck.why = busiest_clause(ranked) + ", but " + unit->name + " waits " +
                    percent(bottleneck.utilization) +
                    " of the time for one of the nic.tx_slots packets between it and the wire: too "
-                   "few for the time that reading payload over PCIe takes";
+                   "few for the time that each takes through there (translation, reading payload "
+                   "over PCIe, packetizer)";
   add_next(bottleneck, next_resource(ranked, ""));
   return bottleneck;
 }
@@ -309,6 +328,78 @@ std::uint64_t sum_counter(const Result& result, std::string_view name) {
     }
   }
   return sum;
+}
+
+struct HoldText {
+  const char* unit;
+  const char* why;
+};
+
+/// Of holds that are a limit of their own; READ slots are one of the windows of the workload.
+std::optional<HoldText> hold_text(transport::Hold hold) {
+  using transport::Hold;
+  switch (hold) {
+    case Hold::kWindow:
+      return HoldText{"transport.window", "until packets are acknowledged (transport.window)"};
+    case Hold::kFence:
+      return HoldText{"fence", "behind a fence, until the READs and atomics before it are done"};
+    case Hold::kReceiveCredits:
+      return HoldText{"workload.recv_depth",
+                      "for credits: the peer has told of no more RECVs (workload.recv_depth, "
+                      "workload.recv_batch, workload.recv_cost)"};
+    case Hold::kReceiverNotReady:
+      return HoldText{"workload.recv_depth",
+                      "because the peer had no RECV posted (workload.recv_depth, "
+                      "workload.recv_batch, workload.recv_cost), and each RNR NAK costs "
+                      "transport.min_rnr_timer"};
+    case Hold::kPeerWindow:
+      return HoldText{"tcp.window", "for the peer's window: less than the rate times the round "
+                                    "trip (tcp.window)"};
+    case Hold::kCongestionWindow:
+      return HoldText{"tcp.congestion_control",
+                      "for the congestion window (tcp.congestion_control, tcp.initial_cwnd)"};
+    default:
+      return std::nullopt;
+  }
+}
+
+/// Queue pairs have something to send most of the time and may not.
+std::optional<Bottleneck> longest_hold(const Result& result, const std::vector<Resource>& ranked) {
+  double share = kStalledMost;
+  std::optional<HoldText> text;
+  std::size_t of = 0;
+  for (std::size_t host = 0; host < result.hosts.size(); ++host) {
+    const auto& held = result.hosts[host].held;
+    for (std::size_t i = 0; i < held.size(); ++i) {
+      const auto named = hold_text(static_cast<transport::Hold>(i));
+      if (!named || held[i] < share || (text && held[i] <= share)) continue;
+      share = held[i];
+      text = named;
+      of = host;
+    }
+  }
+  if (!text) return std::nullopt;
+  Bottleneck bottleneck;
+  bottleneck.unit = text->unit;
+  bottleneck.utilization = share;
+  bottleneck.why = busiest_clause(ranked) + ", but requests of host" + std::to_string(of) +
+                   " wait " + percent(share) + " of the time " + text->why;
+  add_next(bottleneck, next_resource(ranked, ""));
+  return bottleneck;
+}
+
+/// Congestion notifications came, and nothing else limits.
+std::optional<Bottleneck> congestion(const Result& result, const std::vector<Resource>& ranked) {
+  const std::uint64_t notified = sum_counter(result, "rp_cnp_handled");
+  if (notified == 0) return std::nullopt;
+  Bottleneck bottleneck;
+  bottleneck.unit = "transport.congestion_control";
+  bottleneck.utilization = ranked.empty() ? 0 : ranked.front().utilization;
+  bottleneck.why = busiest_clause(ranked) +
+                   ": congestion control has reduced the rates of queue pairs, after " +
+                   grouped(notified) + " congestion notifications";
+  add_next(bottleneck, next_resource(ranked, ""));
+  return bottleneck;
 }
 
 std::optional<Bottleneck> recovery(const Result& result, const std::vector<Resource>& ranked) {
@@ -363,7 +454,9 @@ Bottleneck window(const Result& result, const std::vector<Resource>& ranked) {
   Bottleneck bottleneck;
   bottleneck.utilization = used;
   // What waits for a slot is in flight, too, but holds none.
-  const std::string figures = fixed(std::min(in_flight, static_cast<double>(slots)), 1) + " of " +
+  const double held = std::min(in_flight, static_cast<double>(slots));
+  if (held < in_flight) held_ns *= held / in_flight;
+  const std::string figures = fixed(held, 1) + " of " +
                               grouped(slots) +
                               (reads ? " READ slots are in use, each for "
                                      : " messages of the window are in flight, each for ") +
@@ -381,17 +474,42 @@ Bottleneck window(const Result& result, const std::vector<Resource>& ranked) {
   return bottleneck;
 }
 
+/// A queue pair failed, and what was measured ends there. A flushed request says nothing of why.
+std::optional<Bottleneck> failure(const Result& result) {
+  std::uint64_t before = 0;
+  std::string cause;
+  for (const auto& [status, count] : result.completions) {
+    if (status == wc_status_name(protocol::WcStatus::kSuccess)) {
+      before = count;
+    } else if (count > 0 && (cause.empty() || is_flush(cause))) {
+      cause = status;
+    }
+  }
+  if (cause.empty()) return std::nullopt;
+  Bottleneck bottleneck;
+  bottleneck.unit = "none";
+  bottleneck.why = "A queue pair failed with " + cause + " after " + grouped(before) +
+                   " completions with success: throughput and shares are those of what came "
+                   "before, and of the time that finding the error took.";
+  return bottleneck;
+}
+
 }  // namespace
 
 Bottleneck find_bottleneck(const Result& result) {
   const std::vector<Resource> ranked = ranked_resources(result);
+  if (auto failed = failure(result)) return *failed;
   if (result.scenario.latency_pattern) return longest_stage(result, ranked);
+  const double busiest = ranked.empty() ? 0 : ranked.front().utilization;
+  if (busiest >= kAllTheTime) return saturated(ranked);
   if (result.uneven) {
     if (auto losses = recovery(result, ranked)) return *losses;
   }
-  if (!ranked.empty() && ranked.front().utilization >= kSaturated) return saturated(ranked);
-  if (auto wait = longest_wait(result, ranked)) return *wait;
+  if (auto wait = longest_wait(result, ranked, std::max(busiest, kStalledMost))) return *wait;
+  if (busiest >= kSaturated) return saturated(ranked);
+  if (auto hold = longest_hold(result, ranked)) return *hold;
   if (auto losses = recovery(result, ranked)) return *losses;
+  if (auto rates = congestion(result, ranked)) return *rates;
   if (auto slots = transmit_slots(result, ranked)) return *slots;
   return window(result, ranked);
 }

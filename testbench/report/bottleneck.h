@@ -11,11 +11,17 @@ inline constexpr double kSaturated = 0.85;
 inline constexpr double kStalledMost = 0.5;
 
 /// Names what limits the run, from everything else in `result`:
+/// - the error, if a queue pair failed;
 /// - latency pattern: the longest stage, for one message at a time saturates nothing;
 /// - otherwise the busiest of units, CPUs (without polls in vain), PCIe directions and link ports,
-///   if it is saturated;
-/// - otherwise the longest wait (credits, pause, tags, context, translation, WQE), if it is long;
+///   if it is busy nearly all the time;
+/// - otherwise the longest wait (credits, pause, tags, context, translation, WQE), if it is long and
+///   longer than anything is busy;
+/// - otherwise the busiest, if it is saturated;
+/// - otherwise what keeps queue pairs from sending what they have (a window of the transport, RECVs
+///   of the peer), if it does most of the time;
 /// - otherwise recovery from losses, if packets were sent again;
+/// - otherwise congestion control, if it was notified;
 /// - otherwise the places between scheduler and wire (nic.tx_slots), if none is free;
 /// - otherwise the window: `depth`, or outstanding READs.
 Bottleneck find_bottleneck(const Result& result);

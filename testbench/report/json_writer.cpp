@@ -49,6 +49,13 @@ Json flows_json(const std::vector<FlowResult>& flows) {
                      {"throughput_gbps", rounded(flow.throughput_gbps)},
                      {"message_rate_mops", rounded(flow.message_rate_mops)},
                      {"latency_ns", latency_json(flow.latency)}});
+    if (flow.threads.size() < 2) continue;
+    for (const ThreadResult& thread : flow.threads) {
+      array.back()["threads"].push_back({{"throughput_gbps", rounded(thread.throughput_gbps)},
+                                         {"message_rate_mops", rounded(thread.message_rate_mops)},
+                                         {"latency_mean_ns", rounded(thread.latency_mean_ns)},
+                                         {"latency_p99_ns", rounded(thread.latency_p99_ns)}});
+    }
   }
   return array;
 }
@@ -132,6 +139,7 @@ Json links_json(const std::vector<LinkResult>& links) {
                    {"paused_ns", to_ns(link.paused)}};
     if (!link.dropped_because.empty()) object["dropped_because"] = link.dropped_because;
     for (const auto& [name, value] : link.more) object[name] = value;
+    if (!link.lanes.empty()) object["lane_wire_bytes"] = counts_json(link.lanes);
     array.push_back(std::move(object));
   }
   return array;
@@ -154,6 +162,11 @@ Json hosts_json(const std::vector<HostResult>& hosts) {
                      {"copies_bytes", host.copies_bytes},
                      {"syscalls", host.syscalls},
                      {"interrupts", host.interrupts}});
+    for (std::size_t i = 1; i < host.held.size(); ++i) {
+      if (!(host.held[i] > 0)) continue;
+      array.back()["held"][transport::hold_name(static_cast<transport::Hold>(i))] =
+          rounded(host.held[i]);
+    }
   }
   return array;
 }
@@ -184,6 +197,7 @@ nlohmann::ordered_json to_json(const Result& result) {
   json["schema"] = kResultSchema;
   json["version"] = result.version;
   json["config"] = result.config;
+  if (!result.without_effect.empty()) json["without_effect"] = result.without_effect;
   json["window_ns"] = to_ns(result.window);
   json["throughput_gbps"] = rounded(result.throughput_gbps);
   json["message_rate_mops"] = rounded(result.message_rate_mops);

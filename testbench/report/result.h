@@ -15,6 +15,7 @@
 #include "stats/histogram.h"
 #include "stats/unit_stats.h"
 #include "tlm/pcie_extension.h"
+#include "transport/hold.h"
 
 namespace rnic::testbench {
 
@@ -43,12 +44,21 @@ struct Scenario {
 Scenario scenario_of(const config::Config& config, const nlohmann::ordered_json& resolved);
 
 /// One sender and receiver.
+/// What one posting thread of a flow had.
+struct ThreadResult {
+  double throughput_gbps = 0;
+  double message_rate_mops = 0;
+  double latency_mean_ns = 0;
+  double latency_p99_ns = 0;
+};
+
 struct FlowResult {
   std::uint32_t source = 0;
   std::uint32_t destination = 0;
   double throughput_gbps = 0;
   double message_rate_mops = 0;
   stats::Histogram latency;
+  std::vector<ThreadResult> threads;  ///< in their order
 };
 
 /// One unit over the measured window. Shares are of the window; work reserved ahead may make them a
@@ -116,7 +126,13 @@ struct LinkResult {
   std::uint64_t dropped = 0;
   std::string dropped_because;  ///< empty when nothing was
   Time paused = kTimeZero;
-  NamedCounts more;  ///< further figures, reported under their names
+  NamedCounts more;   ///< further figures, reported under their names
+  /// Wire bytes of each VL or priority in use, when there are several; of common_window, if any.
+  NamedCounts lanes;
+  /// While all streams ran, if that is not the whole window; kTimeZero: it is.
+  Time common_window = kTimeZero;
+  std::uint64_t common_wire_bytes = 0;
+  std::uint64_t common_payload_bytes = 0;
 };
 
 struct HostResult {
@@ -126,6 +142,8 @@ struct HostResult {
   std::uint64_t copies_bytes = 0;
   std::uint64_t syscalls = 0;
   std::uint64_t interrupts = 0;
+  /// Share of the time for which its queue pairs, on average, could not send what they had.
+  std::array<double, static_cast<std::size_t>(transport::Hold::kCount)> held{};
 };
 
 struct RegistrationResult {
@@ -153,6 +171,7 @@ struct Result {
   std::string version;
   nlohmann::ordered_json config = nlohmann::ordered_json::object();  ///< every key as resolved
   Scenario scenario;
+  std::vector<std::string> without_effect;  ///< options that change nothing in this run
 
   Time window = kTimeZero;  ///< measured, after warm-up
   double throughput_gbps = 0;

@@ -51,6 +51,9 @@ std::string headline(const Result& result) {
   for (const auto& [status, count] : result.completions) {
     if (count > 0) text += "  CQEs polled   " + grouped(count) + " " + status + "\n";
   }
+  for (const std::string& option : result.without_effect) {
+    text += wrapped("No effect here: " + option, 2, kWidth);
+  }
   return text;
 }
 
@@ -111,7 +114,24 @@ std::string bottleneck(const Result& result) {
   return section("What limits", wrapped(result.bottleneck.why, 2, kWidth));
 }
 
+/// Of a single flow.
+std::string threads(const std::vector<ThreadResult>& threads) {
+  if (threads.size() < 2) return {};
+  Table table({{"thread", Align::kLeft},
+               {"Gb/s", Align::kRight},
+               {"M messages/s", Align::kRight},
+               {"mean ns", Align::kRight},
+               {"p99 ns", Align::kRight}});
+  for (std::size_t i = 0; i < std::min(threads.size(), kMaxRows); ++i) {
+    table.add({std::to_string(i), readable(threads[i].throughput_gbps),
+               readable(threads[i].message_rate_mops), fixed(threads[i].latency_mean_ns, 1),
+               fixed(threads[i].latency_p99_ns, 1)});
+  }
+  return section("Threads", table.text() + and_more(threads.size()));
+}
+
 std::string flows(const Result& result) {
+  if (result.flows.size() == 1) return threads(result.flows.front().threads);
   if (result.flows.size() < 2) return {};
   Table table({{"flow", Align::kLeft},
                {"Gb/s", Align::kRight},
@@ -216,6 +236,19 @@ std::string pcie(const Result& result, const Selection& selection) {
   return table.empty() ? std::string() : section("PCIe, by direction and purpose", table.text());
 }
 
+/// "priority1 24.5 Gb/s (25 %), priority2 73.4 Gb/s (75 %)": of what the port's data frames took.
+std::string lane_shares(const LinkResult& link, Time window) {
+  std::uint64_t all = 0;
+  for (const auto& lane : link.lanes) all += lane.second;
+  std::string text;
+  for (const auto& [name, bytes] : link.lanes) {
+    if (bytes == 0) continue;
+    text += (text.empty() ? "" : ", ") + name + " " + readable(gbps(bytes, window)) + " Gb/s (" +
+            percent(static_cast<double>(bytes) / static_cast<double>(all)) + ")";
+  }
+  return text;
+}
+
 std::string links(const Result& result, const Selection& selection) {
   Table table({{"port", Align::kLeft},
                {"packets", Align::kRight},
@@ -238,6 +271,10 @@ std::string links(const Result& result, const Selection& selection) {
       if (value > 0) line += (line.empty() ? "" : ", ") + name + " " + grouped(value);
     }
     if (!line.empty()) more += wrapped(link.name + ": " + line, 2, kWidth);
+    if (const std::string shares = lane_shares(link, link.common_window == kTimeZero ? result.window : link.common_window);
+        !shares.empty()) {
+      more += wrapped(link.name + " by lane: " + shares, 2, kWidth);
+    }
     if (!link.dropped_because.empty()) {
       more += wrapped(link.name + " drops frames: " + link.dropped_because, 2, kWidth);
     }

@@ -14,7 +14,7 @@
 namespace rnic::testbench {
 namespace {
 
-/// The flow of a pair of hosts that `measured` is part of: threads are not told apart.
+/// The flow of a pair of hosts that `measured` is part of.
 FlowResult& flow_between(const FlowMeasurement& measured, std::vector<FlowResult>& flows) {
   const auto same = std::find_if(flows.begin(), flows.end(), [&](const FlowResult& flow) {
     return flow.source == measured.source && flow.destination == measured.destination;
@@ -37,6 +37,8 @@ void add_flow(const FlowMeasurement& measured, Time common, FlowResult& flow, Re
   flow.throughput_gbps += throughput;
   flow.message_rate_mops += rate;
   flow.latency.merge(measured.latency);
+  flow.threads.push_back({throughput, rate, measured.latency.mean_ns(),
+                          to_ns(measured.latency.quantile(0.99))});
   result.throughput_gbps += throughput;
   result.message_rate_mops += rate;
   result.latency.merge(measured.latency);
@@ -284,6 +286,19 @@ LinkResult link_result(const std::string& name, link::LinkPort& port, Time now) 
   return out;
 }
 
+/// Lanes whose traffic is told apart: those of the queue pairs, when there are several.
+NamedCounts lanes_of(const link::LinkPort& port, bool ib) {
+  NamedCounts lanes;
+  const std::uint32_t used = port.config().used_lanes;
+  if ((used & (used - 1)) == 0) return lanes;
+  for (std::uint32_t rest = used; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<std::uint32_t>(__builtin_ctz(rest));
+    lanes.emplace_back((ib ? "vl" : "priority") + std::to_string(lane),
+                       port.sent_wire_bytes(lane));
+  }
+  return lanes;
+}
+
 /// Place in the report of the port at a cable's first end.
 std::size_t first_end(const System& system, std::size_t cable) {
   if (system.fabric_switch != nullptr) return cable;
@@ -295,6 +310,8 @@ std::size_t first_end(const System& system, std::size_t cable) {
 void collect_links(System& system, Time now, Result& result) {
   for (const NamedPort& named : system.ports()) {
     result.links.push_back(link_result(named.name, *named.port, now));
+    result.links.back().lanes =
+        lanes_of(*named.port, system.config().transport.protocol == config::Protocol::kIb);
   }
   // What happened on a cable is reported with the host at its first end.
   for (std::size_t i = 0; i < system.cables.size(); ++i) {
@@ -401,6 +418,24 @@ HostResult busiest_core(System& system, Node& node, Time start, Time now) {
   return host;
 }
 
+/// Sets how long the queue pairs that send from `node` were kept from it, on average.
+void collect_holds(const System& system, Node& node, std::size_t index, Time window,
+                   HostResult& host) {
+  std::uint64_t senders = 0;
+  for (const auto& flow : system.flows) {
+    const std::vector<FlowMeasurement>& directions = flow->measured();
+    for (const FlowMeasurement& measured : directions) {
+      if (measured.source == index) senders += flow->progress().qps.size() / directions.size();
+    }
+  }
+  if (senders == 0 || window <= kTimeZero) return;
+  const double whole = static_cast<double>(window.count()) * static_cast<double>(senders);
+  for (std::size_t i = 0; i < host.held.size(); ++i) {
+    const Time held = node.nic.scheduler.held(static_cast<transport::Hold>(i));
+    host.held[i] = std::min(1.0, static_cast<double>(held.count()) / whole);
+  }
+}
+
 /// A DMA device has no queue pairs, no program and no port.
 void collect_dma_node(DmaNode& node, Time start, Time now, Result& result) {
   const std::string name = node.name();
@@ -438,6 +473,7 @@ void collect_figures(System& system, Result& result) {
     const auto& registration = driver.registration;
     host.syscalls = registration.calls + driver.commands + driver.syscalls;
     host.interrupts = driver.interrupts;
+    collect_holds(system, node, i, now - start, host);
     result.hosts.push_back(host);
     result.registration.calls += registration.calls;
     result.registration.pages += registration.pages;
@@ -457,6 +493,13 @@ void take_shares(Result together, Result& result) {
   for (std::size_t i = 0; i < result.hosts.size(); ++i) {
     result.hosts[i].cpu_busy = together.hosts[i].cpu_busy;
     result.hosts[i].cpu_polling = together.hosts[i].cpu_polling;
+    result.hosts[i].held = together.hosts[i].held;
+  }
+  for (std::size_t i = 0; i < result.links.size(); ++i) {
+    result.links[i].common_window = together.window;
+    result.links[i].common_wire_bytes = together.links[i].wire_bytes;
+    result.links[i].common_payload_bytes = together.links[i].payload_bytes;
+    result.links[i].lanes = std::move(together.links[i].lanes);
   }
 }
 
@@ -465,6 +508,7 @@ Result collect(System& system, const config::LoadedConfig& loaded, SteadyState* 
   Result result;
   result.version = RNICSIM_VERSION;
   result.config = config::resolved_json(loaded);
+  result.without_effect = loaded.without_effect;
   result.scenario = scenario_of(system.config(), result.config);
   if (replayed != nullptr) replayed->extend_measurements();
   collect_flows(system, result);

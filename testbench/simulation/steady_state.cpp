@@ -62,6 +62,9 @@ void visit_units(R& x, const Result& y, const Result& z, Share&& share) {
   for (std::size_t i = 0; i < x.hosts.size(); ++i) {
     share(x.hosts[i].cpu_busy, y.hosts[i].cpu_busy, z.hosts[i].cpu_busy);
     share(x.hosts[i].cpu_polling, y.hosts[i].cpu_polling, z.hosts[i].cpu_polling);
+    for (std::size_t hold = 0; hold < x.hosts[i].held.size(); ++hold) {
+      share(x.hosts[i].held[hold], y.hosts[i].held[hold], z.hosts[i].held[hold]);
+    }
   }
 }
 
@@ -100,6 +103,7 @@ void visit_counters(R& x, const Result& y, const Result& z, Counter&& counter) {
     counter(x.links[i].wire_bytes, y.links[i].wire_bytes, z.links[i].wire_bytes);
     counter(x.links[i].dropped, y.links[i].dropped, z.links[i].dropped);
     named(x.links[i].more, y.links[i].more, z.links[i].more);
+    named(x.links[i].lanes, y.links[i].lanes, z.links[i].lanes);
   }
   for (std::size_t i = 0; i < x.counters.size(); ++i) {
     named(x.counters[i], y.counters[i], z.counters[i]);

@@ -71,6 +71,11 @@ class TcpConnection {
     }
     return behind <= std::min(cwnd_.bytes(), peer_window_);
   }
+  /// A segment of `bytes` that cannot be sent would lie beyond the peer's window; else it is the
+  /// congestion window that holds it back.
+  bool beyond_peer_window(std::uint32_t bytes) const {
+    return send_next_ + bytes - send_una_ > peer_window_;
+  }
   /// Takes the next `bytes` of the stream; returns the sequence of the first.
   std::uint64_t send(std::uint32_t bytes, Time now);
   /// The next segment was sent before.

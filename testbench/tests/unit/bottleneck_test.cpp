@@ -167,6 +167,36 @@ TEST(Bottleneck, WorkloadThatAsksForLittle) {
   EXPECT_EQ(find_bottleneck(result).unit, "workload");
 }
 
+TEST(Bottleneck, AFailedQueuePairIsNamedByItsCauseNotByTheFlushBehindIt) {
+  Result result = bandwidth_result();
+  result.units.push_back(unit("host0.nic.dma", 0.99));
+  result.completions = {{"success", 9}, {"wr_flush_error", 6}, {"remote_access_error", 1}};
+  const Bottleneck bottleneck = find_bottleneck(result);
+  EXPECT_EQ(bottleneck.unit, "none");
+  EXPECT_TRUE(says(bottleneck, "failed with remote_access_error after 9 ")) << bottleneck.why;
+}
+
+TEST(Bottleneck, AWaitThatOutlastsTheBusiestUnitIsWhatItWaitsFor) {
+  Result result = bandwidth_result();
+  result.units.push_back(unit("host0.nic.dma", 0.88));
+  result.units.push_back(unit("host0.nic.scheduler", 0.2));
+  result.units.back().stalled[static_cast<std::size_t>(stats::StallCause::kWqe)] = 0.93;
+  EXPECT_EQ(find_bottleneck(result).unit, "host0.nic.scheduler");
+  result.units.front().utilization = 0.96;  // busy all the time: then others wait for it
+  EXPECT_EQ(find_bottleneck(result).unit, "host0.nic.dma");
+}
+
+TEST(Bottleneck, ReadSlotsAreHeldForWhatTheirNumberAndTheRateTell) {
+  // One slot, 10 M READs/s: 100 ns each, though each took 1200 ns with its wait for the slot.
+  Result result = bandwidth_result();
+  result.scenario.op = "read";
+  result.scenario.read_window = 1;
+  const Bottleneck bottleneck = find_bottleneck(result);
+  EXPECT_EQ(bottleneck.unit, "transport.max_rd_atomic");
+  EXPECT_TRUE(says(bottleneck, "1.0 of 1 READ slots are in use, each for 100 ns"))
+      << bottleneck.why;
+}
+
 TEST(Bottleneck, EmptyResultIsNoReasonToFail) {
   EXPECT_EQ(find_bottleneck(Result()).unit, "workload");
   Result latency;
