@@ -215,7 +215,7 @@ tlm::tlm_sync_enum LinkPort::nb_transport_fw(Frame& frame, tlm::tlm_phase& phase
       return tlm::TLM_COMPLETED;
     }
     flow_->expect(frame);
-    arrivals_.post(arrival, &frame);
+    arrivals_.post(std::max(now, arrival - config_.cut_through.lead(frame.payload_bytes)), &frame);
     return tlm::TLM_COMPLETED;
   }
   // Link control is read when somebody asks for its effect, so it takes no event of its own.

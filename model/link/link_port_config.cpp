@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "config/config.h"
 #include "config/service_level.h"
+#include "protocol/tlp.h"
 
 namespace rnic::link {
 namespace {
@@ -104,6 +105,13 @@ void add_service_levels(const config::Config& config, LinkPortConfig& port) {
   port.used_lanes = config::used_lanes(config);
 }
 
+/// Payload goes on over PCIe: written in packets of the largest size.
+BitRate placing_rate(const config::PcieConfig& pcie) {
+  const protocol::TlpRules rules = protocol::tlp_rules(pcie.gen, pcie.mps, pcie.mrrs, pcie.rcb);
+  const BitRate rate = protocol::tlp_rate(pcie.gen, pcie.lanes, pcie.mps, pcie.dllp_overhead);
+  return BitRate(protocol::effective_bandwidth(rules, rate, pcie.mps).write);
+}
+
 }  // namespace
 
 LinkPortConfig nic_port_config(const config::Config& config, const protocol::MacAddress& mac) {
@@ -124,6 +132,11 @@ LinkPortConfig nic_port_config(const config::Config& config, const protocol::Mac
   }
   port.egress_frames = std::max<std::uint32_t>(config.nic.tx_slots, 1);
   add_service_levels(config, port);
+  if (config.nic.forward_granule > 0) {
+    const BitRate placing = placing_rate(config.pcie);
+    const bool wire_is_faster = port.rate.bits_per_second() > placing.bits_per_second();
+    port.cut_through = {config.nic.forward_granule, wire_is_faster ? port.rate : placing};
+  }
   port.mac = mac;
   return port;
 }

@@ -17,6 +17,18 @@ struct Config;
 
 namespace rnic::link {
 
+/// A receiver that passes on a frame before its last bit is in: when `granule` bytes of payload are
+/// there, or as much later as it takes for its own faster way on never to run dry.
+struct CutThrough {
+  std::uint64_t granule = 0;  ///< bytes; 0: frames are passed on as a whole
+  BitRate rate;               ///< of the slower way: the faster of wire and way on
+
+  /// How long before its last bit a frame of so much payload is passed on.
+  Time lead(std::uint32_t payload) const {
+    return granule == 0 || payload <= granule ? kTimeZero : rate.time_for(payload - granule);
+  }
+};
+
 /// Parameters of one end of a cable.
 struct LinkPortConfig {
   BitRate rate;         ///< data rate after line coding
@@ -44,6 +56,7 @@ struct LinkPortConfig {
   /// with an event. A pause that arrives in between does not stop that frame any more, which the
   /// headroom accounts for.
   Time commit_ahead = nanoseconds(200);
+  CutThrough cut_through;                             ///< of what arrives
   protocol::MacAddress mac{};                         ///< source address of PFC frames
   stats::Stage wait_stage = stats::Stage::kPortWait;  ///< where waiting for this port is booked
 };

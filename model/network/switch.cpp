@@ -22,6 +22,7 @@ link::LinkPortConfig port_config(link::LinkPortConfig port, const config::Switch
                                  std::uint32_t ports) {
   port.wait_stage = stats::Stage::kSwitch;
   port.egress_frames = 0;  // bounded by the buffer, not by frames
+  port.cut_through = {};
   switch (port.flow_control) {
     case config::FlowControl::kPause:
     case config::FlowControl::kPfc: {

@@ -212,6 +212,7 @@ void CommandUnit::apply(QpContext& qp, const protocol::ModifyQpCommand& modify) 
 }
 
 void CommandUnit::reset(QpContext& qp, Time now) {
+  if (qp.kept_head != nullptr && responder.size() > 0) responder->release_kept(qp, now);
   qp.state = QpState::kReset;
   qp.sq_base += qp.sq.size();
   qp.sq.clear();

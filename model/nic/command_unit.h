@@ -25,6 +25,7 @@ class CommandUnit : public sc_core::sc_module, public CommandIf, public pcie::Dm
   sc_core::sc_port<RecvQueueIf> recv_queues{"recv_queues"};
   sc_core::sc_port<SchedulerIf> scheduler{"scheduler"};
   sc_core::sc_port<TranslationIf> translation{"translation"};
+  sc_core::sc_port<ResponderIf, 1, sc_core::SC_ZERO_OR_MORE_BOUND> responder{"responder"};
   sc_core::sc_port<EventIf, 1, sc_core::SC_ZERO_OR_MORE_BOUND> events{"events"};
 
   /// `path_mtus`: a path MTU is one of InfiniBand's (iWARP: any MSS will do).

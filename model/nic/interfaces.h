@@ -112,6 +112,8 @@ class PortIf : public virtual sc_core::sc_interface {
 class ResponderIf : public virtual sc_core::sc_interface {
  public:
   virtual void execute(RxJob* job, Time t) = 0;
+  /// What `qp` has accepted and not yet written goes to memory.
+  virtual void release_kept(QpContext& /*qp*/, Time /*t*/) {}
 };
 
 /// RxPipeline, as seen by the responder.

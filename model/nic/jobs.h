@@ -36,7 +36,8 @@ struct RxJob : public Waiter {
   protocol::Frame* frame = nullptr;
   transport::RxPlan plan;
   Translation translation;
-  RxJob* next = nullptr;  ///< next frame of the same QP
+  RxJob* next = nullptr;       ///< next frame of the same QP
+  RxJob* next_kept = nullptr;  ///< next one that waits for the rest of its granule
   class RxPipeline* pipeline = nullptr;
   class Responder* responder = nullptr;  ///< who is to be resumed, when not the pipeline
   std::uint32_t piece_count = 0;
@@ -47,6 +48,7 @@ struct RxJob : public Waiter {
   bool finished = false;        ///< all writes issued
   bool wants_wqe = false;       ///< waits for the evicted WQE of the READ it answers
   bool recv_taken = false;      ///< holds the QP's front RECV
+  bool kept = false;            ///< accepted, but written only with the rest of its granule
   bool in_port_buffer = false;  ///< occupies the port's receive buffer
   Time left_device{0};          ///< last payload byte on the way to memory
   Time begun{0};                ///< when it set out behind the parser

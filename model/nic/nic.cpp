@@ -142,6 +142,7 @@ void Nic::wire_receive() {
   command.completion.bind(completion.completion);
   command.recv_queues.bind(rq.recv_queues);
   command.scheduler.bind(scheduler.scheduler);
+  command.responder.bind(responder.responder);
   command.translation.bind(translation.translation);
   // Operations on keys.
   scheduler.keys.bind(keys.keys);

@@ -31,9 +31,14 @@ Port::Port(const sc_core::sc_module_name& name, const config::NicConfig& nic,
       ethernet_(protocol != config::Protocol::kIb),
       loopback_latency_(nic.loopback_latency),
       loopback_(nic.loopback_rate),
+      loopback_cut_through_(config.cut_through),
       loopback_stats_(std::string(this->name()) + ".loopback"),
       leaving_("leaving", this, &Port::leave),
       coming_back_("coming_back", this, &Port::come_back) {
+  if (loopback_cut_through_.granule > 0 &&
+      nic.loopback_rate.bits_per_second() > loopback_cut_through_.rate.bits_per_second()) {
+    loopback_cut_through_.rate = nic.loopback_rate;
+  }
   port.bind(*this);
   link.set_receiver(this);
   link.set_egress_client(this);
@@ -53,7 +58,8 @@ void Port::turn_around(protocol::Frame* frame, Time ready) {
   frame->uncounted = true;  // takes no receive buffer of the link
   if (frame->trace != nullptr) frame->trace->mark(stats::Stage::kSerialize, slot.end);
   leaving_.post(slot.start, frame);
-  coming_back_.post(slot.end + loopback_latency_, frame);
+  coming_back_.post(slot.end + loopback_latency_ - loopback_cut_through_.lead(frame->payload_bytes),
+                    frame);
 }
 
 void Port::reset_statistics(Time now) {

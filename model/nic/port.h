@@ -50,6 +50,7 @@ class Port : public sc_core::sc_module,
   bool ethernet_;
   Time loopback_latency_;
   RateServer loopback_;
+  link::CutThrough loopback_cut_through_;
   stats::UnitStats loopback_stats_;
   EventQueue<Port, protocol::Frame*> leaving_;
   EventQueue<Port, protocol::Frame*> coming_back_;

@@ -74,6 +74,10 @@ struct QpContext : transport::QueuePair {
   TxJob* tx_tail = nullptr;
   RxJob* rx_head = nullptr;
   RxJob* rx_tail = nullptr;
+  // Accepted packets whose payload waits for the rest of its granule (nic.forward_granule).
+  RxJob* kept_head = nullptr;
+  RxJob* kept_tail = nullptr;
+  std::uint64_t kept_bytes = 0;
   RxJob* early = nullptr;  ///< came before its turn (selective repeat, TCP), in no order
 
   Time executed_until{0};  ///< what has arrived so far has taken effect by then

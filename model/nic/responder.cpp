@@ -48,6 +48,8 @@ Responder::Responder(const sc_core::sc_module_name& name, const config::NicConfi
       move_bytes_(move_bytes),
       drops_long_messages_(config.long_message == config::LongMessage::kDrop),
       atomics_in_turn_(config.atomics_in_turn),
+      forward_granule_(config.forward_granule),
+      keeping_room_(config.rx_buffer / 2),
       unsolicited_(config.write_imm_unsolicited),
       stage_(this->name(), config.responder, Clock(config.clock_hz)) {
   responder.bind(*this);
@@ -73,7 +75,7 @@ void Responder::execute(RxJob* job, Time t) {
   job->piece = job->piece_count = job->placed = job->header_bytes = 0;
   job->writes_pending = 0;
   job->left_device = kTimeZero;
-  job->finished = false;
+  job->finished = job->kept = false;
   job->recv_taken = false;
   // Atomics may overlap each other, but what follows them is executed after them.
   const bool waits = job->plan.action == Action::kWrite || job->plan.action == Action::kSend ||
@@ -237,7 +239,49 @@ void Responder::write_remote(RxJob* job, Time t) {
   }
 }
 
+/// Whether the packet waits for more of its granule. Not when it is scattered, nor when there is no
+/// room: then it goes, with what waits before it.
+bool Responder::keeps(const RxJob& job) const {
+  const QpContext& qp = *job.qp;
+  const RxPlan& plan = job.plan;
+  return !plan.last && job.piece_count == 1 && plan.length <= keeping_room_ &&
+         qp.kept_bytes + plan.length < forward_granule_;
+}
+
+void Responder::keep(RxJob* job, Time t) {
+  QpContext& qp = *job->qp;
+  job->kept = true;
+  job->next_kept = nullptr;
+  job->writes_pending = 1;  // until release_kept() has issued its own
+  (qp.kept_tail != nullptr ? qp.kept_tail->next_kept : qp.kept_head) = job;
+  qp.kept_tail = job;
+  qp.kept_bytes += job->plan.length;
+  keeping_room_ -= job->plan.length;
+  placed(job, t, t);
+}
+
+void Responder::release_kept(QpContext& qp, Time t) {
+  keeping_room_ += qp.kept_bytes;
+  qp.kept_bytes = 0;
+  RxJob* job = qp.kept_head;
+  qp.kept_head = qp.kept_tail = nullptr;
+  while (job != nullptr) {
+    RxJob* next = job->next_kept;
+    job->kept = false;
+    write_segments(job, t);
+    --job->writes_pending;
+    job = next;
+  }
+}
+
 void Responder::write_piece(RxJob* job, Time t) {
+  if (forward_granule_ > 0) {
+    if (keeps(*job)) {
+      keep(job, t);
+      return;
+    }
+    release_kept(*job->qp, t);
+  }
   write_segments(job, t);
   if (++job->piece < job->piece_count) {
     next_piece(job, t);
@@ -389,7 +433,7 @@ void Responder::placed(RxJob* job, Time t, Time next) {
   QpContext& qp = *job->qp;
   t = in_order(qp, t);
   const RxPlan& plan = job->plan;
-  const std::uint32_t data = job->placed - job->header_bytes;
+  const std::uint32_t data = job->kept ? job->plan.length : job->placed - job->header_bytes;
   if (instruments_ != nullptr && data > 0) {
     stats::DeliveryMeter* meter = instruments_->meter_of(qp.qpn);
     if (meter != nullptr) meter->deliver(data, t);

@@ -37,6 +37,7 @@ class Responder : public sc_core::sc_module,
             transport::Transport& transport, bool move_bytes);
 
   void execute(RxJob* job, Time t) override;
+  void release_kept(QpContext& qp, Time t) override;
   void translated(Translation& request, Time t) override;
   void key_invalidated(RxJob* job, bool allowed, Time t) override;
   void dma_done(std::uint64_t token) override;
@@ -70,6 +71,8 @@ class Responder : public sc_core::sc_module,
   void next_piece(RxJob* job, Time t);
   void write_segments(RxJob* job, Time t);
   Time follower_start(const RxJob& job) const;
+  bool keeps(const RxJob& job) const;
+  void keep(RxJob* job, Time t);
   static Time in_order(QpContext& qp, Time t);
   void placed(RxJob* job, Time t, Time next);
   void accept(RxJob* job, Time t);
@@ -87,6 +90,8 @@ class Responder : public sc_core::sc_module,
   bool move_bytes_;
   bool drops_long_messages_;  ///< of UC and UD
   bool atomics_in_turn_;
+  std::uint64_t forward_granule_;              ///< bytes; 0: each packet is written on its own
+  std::uint64_t keeping_room_;                 ///< bytes that may wait for their granule, all QPs
   bool unsolicited_;                           ///< immediate data of WRITEs take no RECV
   const AddressBook* address_book_ = nullptr;  ///< null: whoever sends immediate data is answered
   PipelineStage stage_;

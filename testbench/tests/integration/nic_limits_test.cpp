@@ -211,6 +211,82 @@ TEST(NicLimitsTest, TwoSlopesBendAtTheGranule) {
             0.6 * (at_4k("4096", "packet") - at_4k("1024", "packet")));
 }
 
+TEST(NicLimitsTest, TheReceiverPassesOnGranulesOfAPacket) {
+  // A message in one packet of P = 4,096 B: fetch, wire and placement one after the other. A
+  // receiver that passes on g bytes at a time writes them while the rest comes in, so that P - g
+  // bytes of the faster of both ways are saved. PCIe: 16 GT/s x lanes x 128/130 (8 GT/s in
+  // generation 3), no DLLPs, 256 of 280 B; the wire: 100 Gb/s.
+  const auto at = [](const char* granule, const char* gen, const char* lanes) {
+    return latency({{"workload.msg_size", "4096"},
+                    {"transport.mtu", "4096"},
+                    {"pcie.gen", gen},
+                    {"pcie.lanes", lanes},
+                    {"pcie.dllp_overhead", "0"},
+                    {"nic.forward_granule", granule}});
+  };
+  const double fast_pcie = 8 / (16.0 * 16 * 128 / 130 * 256 / 280);  // ns a byte: 230 Gb/s
+  EXPECT_NEAR(at("packet", "4", "16") - at("256", "4", "16"), (4096 - 256) * fast_pcie, 2.1);
+  EXPECT_NEAR(at("packet", "4", "16") - at("1KiB", "4", "16"), (4096 - 1024) * fast_pcie, 2.1);
+  const double wire = 8.0 / 100;  // PCIe 3.0 x8 has 57.6 Gb/s
+  EXPECT_NEAR(at("packet", "3", "8") - at("1KiB", "3", "8"), (4096 - 1024) * wire, 2.1);
+  EXPECT_EQ(at("packet", "4", "16"), at("4096", "4", "16"));
+}
+
+TEST(NicLimitsTest, TheReceiverWaitsForAGranuleOfSeveralPackets) {
+  // Granules of 4 KiB at both ends: what the MTU changes is 26 B of headers a packet (InfiniBand,
+  // LRH, BTH, ICRC and VCRC), 2.1 ns each; the first has a RETH at any MTU. Times are multiples of
+  // the clock's 2 ns.
+  const auto at = [](const std::string& op, const char* size, const char* mtu,
+                     const char* granule) {
+    return latency({{"workload.op", op},
+                    {"workload.msg_size", size},
+                    {"transport.mtu", mtu},
+                    {"nic.fetch_granule", "4KiB"},
+                    {"nic.forward_granule", granule}});
+  };
+  const double header = 26 * 0.08;
+  for (const std::string op : {"write", "send", "read"}) {
+    SCOPED_TRACE(op);
+    EXPECT_NEAR(at(op, "1024", "256", "4KiB") - at(op, "1024", "4096", "4KiB"), 3 * header, 4);
+    const double spread = at(op, "4096", "256", "4KiB") - at(op, "4096", "4096", "4KiB");
+    EXPECT_LE(spread, 15 * header + 4);
+    // A SEND's first packet looks for its RECV while the others come.
+    EXPECT_GE(spread, op == "send" ? 0 : 15 * header - 4);
+    // Packet by packet, all but the last are written before that one is there.
+    EXPECT_LT(at(op, "4096", "256", "packet"), at(op, "4096", "256", "4KiB") - 100);
+  }
+  // Granules follow each other: 64 KiB take one placement of 4 KiB more, however many there are.
+  EXPECT_NEAR(at("write", "65536", "1024", "4KiB") - at("write", "65536", "1024", "packet"),
+              at("write", "4096", "1024", "4KiB") - at("write", "4096", "1024", "packet"), 6);
+}
+
+TEST(NicLimitsTest, ForwardedGranulesArriveIntactAtFullRate) {
+  // Also where the granules of all queue pairs do not fit (half of nic.rx_buffer), with losses, and
+  // with buffers of several pieces.
+  for (const char* protocol : {"ib", "rocev2", "iwarp"}) {
+    for (const char* granule : {"256", "16KiB"}) {
+      SCOPED_TRACE(std::string(protocol) + " " + granule);
+      const ProgramRun run = run_well({{"workload.pattern", "bandwidth"},
+                                       {"transport.protocol", protocol},
+                                       {"nic.forward_granule", granule},
+                                       {"nic.rx_buffer", "128KiB"},
+                                       {"transport.mtu", "1024"},
+                                       {"workload.qps", "40"},
+                                       {"workload.depth", "8"},
+                                       {"workload.msg_size", "64KiB"},
+                                       {"workload.iterations", "160"}});
+      EXPECT_GT(run.number("/throughput_gbps"), 85);
+    }
+    run_well({{"workload.pattern", "bandwidth"},
+              {"transport.protocol", protocol},
+              {"nic.forward_granule", "16KiB"},
+              {"transport.mtu", "1024"},
+              {"link.loss_rate", "2e-3"},
+              {"workload.msg_size", "64KiB"},
+              {"workload.iterations", "60"}});
+  }
+}
+
 TEST(NicLimitsTest, AGranuleDoesNotLimitThroughput) {
   for (const char* qps : {"1", "40"}) {
     const ProgramRun run = stream({{"nic.fetch_granule", "16KiB"},
