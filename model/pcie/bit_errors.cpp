@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pcie/bit_errors.h"
 
+#include <cmath>
+
 namespace rnic::pcie {
 
 BitErrors::BitErrors(double rate, std::uint64_t seed, std::string_view stream)
@@ -8,11 +10,14 @@ BitErrors::BitErrors(double rate, std::uint64_t seed, std::string_view stream)
   if (possible()) bits_left_ = rng_.exponential(1 / rate_);
 }
 
-std::uint32_t BitErrors::strikes(std::uint64_t bits) {
+std::uint32_t BitErrors::damaged(std::uint64_t packets, std::uint64_t bits) {
   std::uint32_t count = 0;
-  auto left = static_cast<double>(bits);
+  const auto each = static_cast<double>(bits);
+  double left = each * static_cast<double>(packets);
   while (left > bits_left_) {
     left -= bits_left_;
+    // Where the next error lies does not depend on the last one: on from the packet's end.
+    left = each * std::floor(left / each);
     bits_left_ = rng_.exponential(1 / rate_);
     ++count;
   }

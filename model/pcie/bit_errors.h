@@ -17,8 +17,8 @@ class BitErrors {
   BitErrors(double rate, std::uint64_t seed, std::string_view stream);
 
   bool possible() const { return rate_ > 0; }
-  /// Errors in the next `bits`; several in one packet count as several tries.
-  std::uint32_t strikes(std::uint64_t bits);
+  /// How many of the next `packets` packets of `bits` each are damaged: by one error or several.
+  std::uint32_t damaged(std::uint64_t packets, std::uint64_t bits);
 
  private:
   double rate_;

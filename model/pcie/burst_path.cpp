@@ -11,9 +11,11 @@ tlm::tlm_sync_enum BurstPath::request(Direction direction, tlm::tlm_generic_payl
   const TlpClass kind = request_class(payload);
   const TlpCount tlps = request_tlps(ends_.rules(), payload);
   Lane& lane = ends_.lane(direction);
-  const Reservation slot = lane.flow_controlled() ? lane.send(at, tlps, purpose_of(payload),
-                                                              attributes_of(payload, kind))
-                                                  : lane.occupy(at, tlps, purpose_of(payload));
+  const tlm_ext::Purpose purpose = purpose_of(payload);
+  const Reservation slot = lane.flow_controlled()
+                               ? lane.send(at, tlps, purpose, attributes_of(payload, kind))
+                           : kind == TlpClass::kPosted ? lane.occupy_posted(at, tlps, purpose)
+                                                       : lane.occupy(at, tlps, purpose);
   Time sent = slot.end;
   if (kind == TlpClass::kRead && tlps.tlps > 1) {
     // The first of several read requests starts the stream of completions; later ones travel while
@@ -45,7 +47,7 @@ Time BurstPath::send_completions(Direction direction, const tlm::tlm_generic_pay
   const TlpCount tlps = completion_tlps(ends_.rules(), payload);
   const tlm_ext::Purpose purpose = purpose_of(payload);
   Lane& lane = ends_.lane(direction);
-  if (!lane.flow_controlled()) return lane.occupy(at, tlps, purpose).end;
+  if (!lane.flow_controlled()) return lane.occupy_completion(at, tlps, purpose).end;
   const protocol::TlpAttributes attributes = attributes_of(payload, TlpClass::kCompletion);
   if (!lane.finite(FlowClass::kCompletion)) {
     return lane.send(at, tlps, purpose, attributes).end;

@@ -22,9 +22,9 @@ CompletionFaults::CompletionFaults(const config::PcieFaultConfig& config, std::u
       rng_(seed, stream) {}
 
 CompletionFate CompletionFaults::next(tlm_ext::Purpose purpose, std::uint64_t requests) {
-  if (config_.purpose != "any" && config_.purpose != tlm_ext::purpose_name(purpose)) {
-    return CompletionFate::kIntact;
-  }
+  // Commands are the driver's, most of them before the workload begins.
+  const bool any = config_.purpose == "any" && purpose != tlm_ext::Purpose::kCommand;
+  if (!any && config_.purpose != tlm_ext::purpose_name(purpose)) return CompletionFate::kIntact;
   CompletionFate fate = CompletionFate::kIntact;
   for (std::uint64_t i = 0; i < requests; ++i) {
     const std::uint64_t number = ++seen_;

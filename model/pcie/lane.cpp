@@ -21,6 +21,7 @@ Lane::Lane(const std::string& name, const config::PcieConfig& config,
     : unit(name),
       credits(pools(credit_limits)),
       rate_(protocol::tlp_rate(config.gen, config.lanes, config.mps, config.dllp_overhead)),
+      half_packet_(rate_.time_for(config.mps / 2)),
       one_way_(config.one_way()),
       update_latency_(config.update_fc_latency),
       update_interval_(config.update_fc_interval),
@@ -39,7 +40,7 @@ void Lane::reset_statistics(Time now) {
 Reservation Lane::occupy(Time earliest, const protocol::TlpCount& tlps, tlm_ext::Purpose purpose) {
   Reservation slot = wire_.reserve(earliest, rate_.time_for(tlps.wire_bytes));
   if (errors_.possible()) {
-    const std::uint32_t errors = errors_.strikes(tlps.wire_bytes * 8);
+    const std::uint32_t errors = errors_.damaged(tlps.tlps, tlps.wire_bytes * 8 / tlps.tlps);
     if (errors > 0) slot.end = wire_.reserve(slot.end, replay(errors, tlps)).end;
   }
   unit.add_busy(slot.start, slot.end);
@@ -52,18 +53,50 @@ Time Lane::replay(std::uint32_t errors, const protocol::TlpCount& tlps) {
   const std::uint64_t packet_bytes = tlps.wire_bytes / tlps.tlps;
   const Time once = 2 * one_way_ + rate_.time_for(packet_bytes);
   std::uint64_t all = errors;
-  for (std::uint32_t again = errors; again > 0;) {  // what is sent again may be damaged again
-    again = errors_.strikes(std::uint64_t{again} * packet_bytes * 8);
+  // What is sent again may be damaged again. A link that damages nearly all would retrain and try
+  // for ever; so many attempts are time enough for the run to end first.
+  constexpr std::uint64_t kAttempts = 100'000;
+  for (std::uint32_t again = errors; again > 0 && all < kAttempts;) {
+    again = errors_.damaged(again, packet_bytes * 8);
     all += again;
   }
   replays += all;
   return once * static_cast<std::int64_t>(all);
 }
 
+/// Completions are reserved when their data are there, many packets of them, and a posted request
+/// comes between two of those packets (table 2-40 of the base specification, A5a: it may pass). It
+/// leaves when the packet on the wire is over, and behind earlier posted ones; the time that it
+/// takes was reserved at the end, where it delays what comes later.
+Reservation Lane::pass_completions(Time earliest, Reservation slot) const {
+  const Time completions = departed_[static_cast<std::size_t>(FlowClass::kCompletion)];
+  if (slot.start <= earliest || completions <= earliest) return slot;
+  const Time posted = departed_[static_cast<std::size_t>(FlowClass::kPosted)];
+  const Time start = std::max(earliest + half_packet_, posted);
+  return start < slot.start ? Reservation{start, start + (slot.end - slot.start)} : slot;
+}
+
+Reservation Lane::occupy_posted(Time earliest, const protocol::TlpCount& tlps,
+                                tlm_ext::Purpose purpose) {
+  const Reservation slot = pass_completions(earliest, occupy(earliest, tlps, purpose));
+  Time& departed = departed_[static_cast<std::size_t>(FlowClass::kPosted)];
+  departed = std::max(departed, slot.end);
+  return slot;
+}
+
+Reservation Lane::occupy_completion(Time earliest, const protocol::TlpCount& tlps,
+                                    tlm_ext::Purpose purpose) {
+  const Reservation slot = occupy(earliest, tlps, purpose);
+  Time& departed = departed_[static_cast<std::size_t>(FlowClass::kCompletion)];
+  departed = std::max(departed, slot.end);
+  return slot;
+}
+
 Reservation Lane::send(Time earliest, const protocol::TlpCount& tlps, tlm_ext::Purpose purpose,
                        const protocol::TlpAttributes& attributes) {
-  const Reservation slot = occupy(earliest, tlps, purpose);
+  Reservation slot = occupy(earliest, tlps, purpose);
   const FlowClass which = flow_class(attributes.kind);
+  if (which == FlowClass::kPosted) slot = pass_completions(earliest, slot);
   const auto own = static_cast<std::size_t>(which);
   Time start = std::max(slot.start, departed_[own]);  // one class stays in order
   CreditPool& pool = credits[own];

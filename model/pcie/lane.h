@@ -41,6 +41,14 @@ class Lane {
   /// which the receiver discards what follows, and is sent again.
   Reservation occupy(Time earliest, const protocol::TlpCount& tlps, tlm_ext::Purpose purpose);
 
+  /// As occupy(), for a posted request of the arithmetic that waits for no credits: it passes
+  /// completions that are reserved ahead (see pass_completions()).
+  Reservation occupy_posted(Time earliest, const protocol::TlpCount& tlps,
+                            tlm_ext::Purpose purpose);
+  /// Likewise completions, which such a request may pass.
+  Reservation occupy_completion(Time earliest, const protocol::TlpCount& tlps,
+                                tlm_ext::Purpose purpose);
+
   /// As occupy(), and departure waits for credits as the ordering rules allow: packets without
   /// credit keep their capacity of the wire but leave later, posted requests past non-posted ones.
   /// Arithmetic, for packets that are handed over in order.
@@ -64,9 +72,11 @@ class Lane {
 
  private:
   Time replay(std::uint32_t errors, const protocol::TlpCount& tlps);
+  Reservation pass_completions(Time earliest, Reservation slot) const;
 
   BitRate rate_;
   PipelineServer wire_;
+  Time half_packet_;  ///< mean rest of the largest packet that is on the wire
   Time one_way_;
   Time update_latency_;
   Time update_interval_;

@@ -34,7 +34,9 @@ std::optional<FlowClass> TransmitQueues::pick(Time now, CreditPools& credits) {
   for (std::size_t i = 0; i < kFlowClasses; ++i) {
     if (queues_[i].empty()) continue;
     const Tlp& tlp = queues_[i].front();
-    if (best && tlp.sequence > front(*best).sequence) continue;
+    const bool passed = best == FlowClass::kPosted &&
+                        i == static_cast<std::size_t>(FlowClass::kCompletion) && posted_first();
+    if (passed || (best && tlp.sequence > front(*best).sequence)) continue;
     if (credits[i].finite() && !credits[i].available(now, tlp.units())) continue;
     if (may_overtake(tlp, i)) best = static_cast<FlowClass>(i);
   }

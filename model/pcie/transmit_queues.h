@@ -45,7 +45,8 @@ struct Tlp {
 
 /// What waits to cross a link in one direction, and which packet goes next: the oldest that has
 /// credits and may pass every older one that has to wait (protocol::may_pass). Packets of one class
-/// stay in order. Kernel-free.
+/// stay in order. Posted requests do not wait for older completions, which come in long trains:
+/// the two classes take turns then. Kernel-free.
 class TransmitQueues {
  public:
   void push(Tlp tlp);
@@ -54,7 +55,11 @@ class TransmitQueues {
   /// Does any class wait for credits at `now`?
   bool starved(Time now, CreditPools& credits);
   Tlp& front(FlowClass which) { return queue(which).front(); }
-  void pop(FlowClass which) { queue(which).pop_front(); }
+  void pop(FlowClass which) {
+    const Ring<Tlp>& completions = queue(FlowClass::kCompletion);
+    completion_turn_ = which == FlowClass::kPosted && !completions.empty();
+    queue(which).pop_front();
+  }
 
   bool empty() const { return size() == 0; }
   std::size_t size() const { return queues_[0].size() + queues_[1].size() + queues_[2].size(); }
@@ -64,7 +69,15 @@ class TransmitQueues {
   /// May `tlp` leave before all older packets of other classes?
   bool may_overtake(const Tlp& tlp, std::size_t own_class) const;
 
+  /// Whether the posted request that waits goes before the completion that waits.
+  bool posted_first() const {
+    const Ring<Tlp>& posted = queues_[static_cast<std::size_t>(FlowClass::kPosted)];
+    const Ring<Tlp>& completions = queues_[static_cast<std::size_t>(FlowClass::kCompletion)];
+    return posted.front().sequence < completions.front().sequence || !completion_turn_;
+  }
+
   std::array<Ring<Tlp>, kFlowClasses> queues_;
+  bool completion_turn_ = false;  ///< the last packet was a posted one that passed a completion
   std::uint64_t next_sequence_ = 0;
 };
 

@@ -182,5 +182,20 @@ TEST(PcieTlpDetail, ADoorbellArrivesAsInABurst) {
   EXPECT_EQ(rig.bar.writes[0].at, nanoseconds(109));  // 5 + 32 B x 125 ps + 100
 }
 
+TEST(PcieTlpDetail, ADoorbellComesBetweenTheCompletionsOfABurst) {
+  PcieRigConfig config;
+  config.pcie.detail = config::PcieDetail::kTlp;
+  PcieRig rig(config);
+  std::vector<std::uint8_t> buffer(4096);
+  rig.dma.dma_read(kTimeZero, 0, 4096, buffer.data(), tlm_ext::Purpose::kPayload, &rig.client, 1);
+  const std::vector<std::uint8_t> doorbell(8);
+  rig.root.mmio_write(nanoseconds(300), 0x800, doorbell.data(), 8, tlm_ext::Purpose::kDoorbell);
+  rig.run();
+  // Completions of 276 B, 34.5 ns each, from 263 ns on: the second is over at 332 ns.
+  ASSERT_EQ(rig.bar.writes.size(), 1U);
+  EXPECT_EQ(rig.bar.writes[0].at, nanoseconds(332 + 4 + 100));
+  EXPECT_EQ(rig.client.done_at.at(1), nanoseconds(815 + 4 + 100));
+}
+
 }  // namespace
 }  // namespace rnic::testbench

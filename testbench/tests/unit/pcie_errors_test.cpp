@@ -42,6 +42,18 @@ TEST_P(PcieErrors, ReplaysCostARoundTripEach) {
   EXPECT_EQ(rig.link.replays(Direction::kToDevice), 0U);  // nothing went there
 }
 
+TEST_P(PcieErrors, ALinkThatDamagesMostPacketsGoesOn) {
+  // 280 B at 1e-3 a bit arrive with a probability of exp(-2.24) = 0.106: 8.4 replays each.
+  config.pcie.bit_error_rate = 1e-3;
+  PcieRig rig(config);
+  DmaLoop loop(rig.dma, writes_of(256));
+  loop.start(8, 2000);
+  rig.run();
+  EXPECT_EQ(loop.finished(), 2000U);
+  const double replays = 2000 * (std::exp(280 * 8 * 1e-3) - 1);
+  EXPECT_NEAR(static_cast<double>(rig.link.replays(Direction::kToHost)), replays, 0.1 * replays);
+}
+
 TEST_P(PcieErrors, DataSurviveReplays) {
   config.pcie.bit_error_rate = 1e-4;
   PcieRig rig(config);
@@ -160,9 +172,16 @@ INSTANTIATE_TEST_SUITE_P(Detail, PcieErrors,
 
 TEST(PcieBitErrors, AreAsFrequentAsTheirRate) {
   pcie::BitErrors errors(1e-3, 7, "lane");
+  // A packet is damaged when one bit is: 1 - exp(-bits x rate), one at a time or several.
+  constexpr int kPackets = 10'000;
+  const double expected = kPackets * (1 - std::exp(-100 * 1e-3));
   std::uint64_t count = 0;
-  for (int i = 0; i < 10'000; ++i) count += errors.strikes(100);
-  EXPECT_NEAR(static_cast<double>(count), 1000, 4 * std::sqrt(1000.0));
+  for (int i = 0; i < kPackets; ++i) count += errors.damaged(1, 100);
+  EXPECT_NEAR(static_cast<double>(count), expected, 4 * std::sqrt(expected));
+  EXPECT_NEAR(errors.damaged(kPackets, 100), expected, 4 * std::sqrt(expected));
+  // Most bits are bad: no packet counts twice.
+  pcie::BitErrors bad(1e-1, 7, "lane");
+  EXPECT_EQ(bad.damaged(50, 2000), 50U);
 }
 
 TEST(PcieBitErrors, TheSameSeedGivesTheSameErrors) {
@@ -171,9 +190,9 @@ TEST(PcieBitErrors, TheSameSeedGivesTheSameErrors) {
   pcie::BitErrors other(1e-3, 8, "lane");
   bool differs = false;
   for (int i = 0; i < 1000; ++i) {
-    const std::uint32_t strikes = a.strikes(500);
-    ASSERT_EQ(strikes, b.strikes(500));
-    differs |= strikes != other.strikes(500);
+    const std::uint32_t damaged = a.damaged(2, 250);
+    ASSERT_EQ(damaged, b.damaged(2, 250));
+    differs |= damaged != other.damaged(2, 250);
   }
   EXPECT_TRUE(differs);
 }

@@ -102,16 +102,25 @@ TEST(PcieLink, BlueFlameIsOneTlpForEach64Bytes) {
   EXPECT_EQ(rig.link.counter(Direction::kToDevice, Purpose::kBlueFlame).tlps, 2U);
 }
 
-TEST(PcieLink, MmioSharesTheWireWithCompletions) {
+TEST(PcieLink, MmioComesBetweenTheCompletionsOfABurst) {
   PcieRig rig;
-  std::array<std::uint8_t, 4096> buffer{};
+  std::array<std::uint8_t, 8192> buffer{};
   rig.dma.dma_read(kTimeZero, 0, 4096, buffer.data(), Purpose::kPayload, &rig.client, 1);
   // Completions occupy the wire from 10 + 3 + 100 + 150 = 263 ns to 263 + 552 = 815 ns.
   sc_core::sc_start(to_sc_time(nanoseconds(300)));
   const std::array<std::uint8_t, 8> doorbell{};
   rig.root.mmio_write(sim_now(), 0, doorbell.data(), 8, Purpose::kDoorbell);
-  EXPECT_EQ(rig.bar.writes.at(0).at, nanoseconds(815 + 4 + 100));
+  rig.root.mmio_write(sim_now(), 8, doorbell.data(), 8, Purpose::kDoorbell);
+  // Behind the packet on the wire, half of its 256 B on the average: 16 ns. The second behind the
+  // first. Each takes 4 ns, then 100 ns to arrive.
+  ASSERT_EQ(rig.bar.writes.size(), 2U);
+  EXPECT_EQ(rig.bar.writes[0].at, nanoseconds(300 + 16 + 4 + 100));
+  EXPECT_EQ(rig.bar.writes[1].at, nanoseconds(300 + 16 + 8 + 100));
+  // Their 8 ns are taken from the wire all the same: what is read next comes so much later.
+  rig.dma.dma_read(sim_now(), 4096, 4096, buffer.data() + 4096, Purpose::kPayload, &rig.client, 2);
   rig.run();
+  EXPECT_EQ(rig.client.done_at.at(1), nanoseconds(815 + 100));
+  EXPECT_EQ(rig.client.done_at.at(2), nanoseconds(815 + 8 + 552 + 100));
 }
 
 TEST(PcieLink, BlockingTransportTakesTheSameTime) {

@@ -47,6 +47,19 @@ TEST_F(TransmitQueuesTest, TheOldestGoesFirst) {
   EXPECT_TRUE(queues.empty());
 }
 
+TEST_F(TransmitQueuesTest, PostedAndOlderCompletionsTakeTurns) {  // A5a
+  for (int i = 0; i < 3; ++i) queues.push(tlp(TlpClass::kCompletion));
+  for (int i = 0; i < 2; ++i) queues.push(tlp(TlpClass::kPosted));
+  std::vector<FlowClass> order;
+  while (const auto next = pick()) {
+    order.push_back(*next);
+    queues.pop(*next);
+  }
+  EXPECT_EQ(order,
+            (std::vector<FlowClass>{FlowClass::kPosted, FlowClass::kCompletion, FlowClass::kPosted,
+                                    FlowClass::kCompletion, FlowClass::kCompletion}));
+}
+
 TEST_F(TransmitQueuesTest, PostedPassesABlockedRead) {  // A3
   exhaust(FlowClass::kNonPosted);
   queues.push(tlp(TlpClass::kRead));
