@@ -21,6 +21,7 @@ struct Config {
   LinkConfig link;
   SwitchConfig network_switch;
   TransportConfig transport;
+  DcConfig dc;
   DcqcnConfig dcqcn;
   TcpConfig tcp;
   MemoryConfig memory;

@@ -28,6 +28,7 @@ struct LinkConfig {
   FlowControl flow_control;
   std::uint32_t data_vls;       ///< IB data virtual lanes (priorities on Ethernet are always 8)
   std::uint64_t credit_update;  ///< IB: freed bytes on a VL that trigger a flow-control packet
+  Time commit_ahead;            ///< an idle port takes a frame that is ready this soon
   Time phy_latency;             ///< PCS/PMA + FEC latency of one end, each direction
   std::uint64_t mtu;            ///< Ethernet: longest frame less its 18 B of header and FCS; 0: any
   std::vector<std::uint64_t> sl2vl;  ///< IB: VL of each service level, repeated

@@ -331,6 +331,9 @@ void add_cpu(ParameterTable& table) {
       .assumed(
           "mlx5 gives a context about a dozen and then shares them; tuned libraries avoid that")
       .means("doorbell registers that the QPs of a host share, one core at a time on each");
+  table.flag("cpu.doorbell_lock", RNIC_FIELD(cpu.doorbell_lock), "true")
+      .assumed("what drivers do; false: the blocks of WQEs of several threads mix (ucx issue 2464)")
+      .means("whether a thread locks a shared doorbell register for as long as it stores to it");
   table.time("cpu.lock_transfer", RNIC_FIELD(cpu.lock_transfer), "60ns")
       .range(0, kMillisecond)
       .assumed("a cache line from core to core within a socket; each core that spins takes it once")

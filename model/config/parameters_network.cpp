@@ -61,6 +61,12 @@ void add_link(ParameterTable& table) {
       .range(64, 16777216)
       .assumed("a few updates per receive buffer: far more often than credits run out")
       .means("InfiniBand: freed bytes of a VL that make the port send a credit update");
+  table.time("link.commit_ahead", RNIC_FIELD(link.commit_ahead), "200ns")
+      .range(0, 1e6)
+      .assumed("a transmit path of a packet or two; larger saves events of the simulation")
+      .means(
+          "an idle port commits itself to a frame that is ready so soon: what comes meanwhile goes "
+          "behind it, and a pause does not stop it (PFC's headroom accounts for that)");
   table.list("link.sl2vl", RNIC_FIELD(link.sl2vl), "none")
       .range(0, 14)
       .in_order()

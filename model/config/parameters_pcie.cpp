@@ -208,7 +208,7 @@ void add_faults(ParameterTable& table) {
             {"any", "wqe", "rq_wqe", "doorbell_record", "qpc", "mpt", "mtt", "payload", "command",
              "atomic", "cqc", "translation"})
       .assumed("free choice of the user")
-      .means("which read requests pcie.fault.* mean and count");
+      .means("which read requests pcie.fault.* mean and count; any: all but the driver's commands");
   table.list("pcie.fault.lost", RNIC_FIELD(pcie.fault.lost_list), "none")
       .range(1, 1e15)
       .assumed("free choice of the user")

@@ -136,8 +136,9 @@ void add_queues(ParameterTable& table) {
       .assumed("rdma_bench and FaRM have a window a thread, perftest one a QP")
       .means("messages in flight of a thread over all its QPs; 0: depth on each QP");
   table
-      .choice<QpOrder>("workload.qp_order", RNIC_CHOICE(workload.qp_order), "in_turn",
-                       {{"in_turn", QpOrder::kInTurn}, {"random", QpOrder::kRandom}})
+      .choice<QpOrder>(
+          "workload.qp_order", RNIC_CHOICE(workload.qp_order), "in_turn",
+          {{"in_turn", QpOrder::kInTurn}, {"random", QpOrder::kRandom}, {"zipf", QpOrder::kZipf}})
       .assumed("free of the gaps that chance leaves; rdma_bench and FaRM choose at random")
       .means("which of its QPs a thread with workload.outstanding posts on next");
   table.count("workload.qp_sharers", RNIC_FIELD(workload.qp_sharers), "1")
@@ -241,6 +242,21 @@ void add_buffers(ParameterTable& table) {
       .in("MRs")
       .assumed(kFreeChoice)
       .means("memory regions that the messages of each end are spread over");
+  table.flag("workload.mr_per_qp", RNIC_FIELD(workload.mr_per_qp), "true")
+      .assumed("as perftest has it")
+      .means(
+          "whether each QP has workload.mrs regions of its own; else a thread's QPs have their "
+          "buffers in one region for sending and one for receiving");
+  table.count("workload.sges", RNIC_FIELD(workload.sges), "1")
+      .range(1, 30)
+      .in("SGEs")
+      .assumed("a message in one piece")
+      .means("scatter/gather entries of a message's local data: pieces of one size, side by side");
+  table.bytes("workload.alignment", RNIC_FIELD(workload.alignment), "64")
+      .range(1, 2 << 20)
+      .assumed(
+          "buffers of their own, at cache lines; 1: packed, as one message ends the next begins")
+      .means("messages begin at multiples of it in their buffer, plus workload.offset");
   table.bytes("workload.mr_size", RNIC_FIELD(workload.mr_size), "0")
       .range(0, 17179869184.0)
       .assumed(kFreeChoice)
@@ -279,8 +295,10 @@ void add_dma(ParameterTable& table) {
           "last-level cache");
   table.bytes("workload.offset", RNIC_FIELD(workload.offset), "0")
       .range(0, 4095)
-      .assumed("pcie-bench's accesses start at a cache line")
-      .means("start of each dma_* access past its natural alignment");
+      .assumed("pcie-bench's accesses, and most buffers, start at a cache line")
+      .means(
+          "start of each dma_* access past its natural alignment, of each message's buffers past "
+          "workload.alignment");
 }
 
 }  // namespace

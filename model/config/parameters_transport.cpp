@@ -285,6 +285,26 @@ void add_tcp_framing(ParameterTable& table) {
       .means("iWARP: CRC32c of each FPDU is computed and checked");
 }
 
+void add_dynamic_connections(ParameterTable& table) {
+  table.count("dc.targets", RNIC_FIELD(dc.targets), "1")
+      .range(1, 1 << 20)
+      .in("peers")
+      .assumed("1: reliable connections; above: dynamically connected transport (DCT)")
+      .means(
+          "peers that the messages of a queue pair go to at random; a change of peer waits for all "
+          "answers and connects anew (all peers are the one connected host)");
+  table.time("dc.connect_time", RNIC_FIELD(dc.connect_time), "1us")
+      .range(0, 1e6)
+      .measured(
+          "Connect-IB: a READ takes 1.9 us to the same target, 2.9 us to another each time "
+          "(rdma_bench, DCT notes)")
+      .means("with dc.targets: from the last answer of a peer to the first packet to the next");
+  table.time("dc.connect_interval", RNIC_FIELD(dc.connect_interval), "0ns")
+      .range(0, 1e6)
+      .assumed("0: connections are made side by side; Connect-IB seems to make some 18 M/s")
+      .means("with dc.targets: from one connection of the device to the next");
+}
+
 void add_mpa_set_up(ParameterTable& table) {
   table.count("tcp.mpa_revision", RNIC_FIELD(tcp.mpa_revision), "1")
       .one_of({1, 2})
@@ -326,6 +346,7 @@ void add_transport_parameters(ParameterTable& table) {
   add_reliability(table);
   add_acknowledgement(table);
   add_congestion_control(table);
+  add_dynamic_connections(table);
   add_tcp_flow(table);
   add_tcp_framing(table);
   add_mpa_set_up(table);

@@ -56,6 +56,13 @@ struct TransportConfig {
   Time ack_coalesce_time;   ///< least time between two ACKs of a QP; those between are merged
 };
 
+/// Dynamically connected queue pairs: a send queue whose messages go to one of many peers.
+struct DcConfig {
+  std::uint32_t targets;  ///< 1: each queue pair keeps its connection
+  Time connect_time;      ///< from the decision to change the peer to the first packet to it
+  Time connect_interval;  ///< of the device's connection unit
+};
+
 /// DCQCN (Zhu et al., SIGCOMM 2015); in effect with transport.congestion_control=dcqcn.
 struct DcqcnConfig {
   bool notification_point;       ///< a receiver of marked packets sends CNPs

@@ -85,6 +85,17 @@ void check_transport(const Config& config) {
   }
 }
 
+void check_dynamic_connections(const Config& config) {
+  if (config.dc.targets == 1) return;
+  if (config.transport.type == TransportType::kRc &&
+      config.transport.protocol != Protocol::kIwarp) {
+    return;
+  }
+  throw ConfigError(equals("dc.targets", config.dc.targets) +
+                    " needs transport.type=rc and a protocol other than iwarp: other services do "
+                    "not connect anew; leave it at 1");
+}
+
 /// The operations of the unacknowledged services (IBTA vol 1, table 75).
 void check_service(const Config& config) {
   const TransportType type = config.transport.type;
@@ -195,6 +206,9 @@ void check_cache(const std::string& key, const CacheConfig& cache) {
     throw ConfigError(ways + " does not divide half of " + equals(key + ".entries", cache.entries) +
                       ", which each half has with " + key + ".split=true");
   }
+  if (cache.l0_entries > 0) {
+    at_most(key + ".l0_entries", cache.l0_entries, key + ".entries", cache.entries);
+  }
   if (cache.l0_entries > 0 && cache.l0_entries % std::min(cache.l0_ways, cache.l0_entries) != 0) {
     throw ConfigError(equals(key + ".l0_ways", cache.l0_ways) + " does not divide " +
                       equals(key + ".l0_entries", cache.l0_entries));
@@ -207,8 +221,46 @@ void check_cache(const std::string& key, const CacheConfig& cache) {
   }
 }
 
+/// A key that would have no effect is a mistake of whoever sets it.
+void useless(bool set, const std::string& what, const std::string& without) {
+  if (set) throw ConfigError(what + " has no effect " + without);
+}
+
 void check_memory(const MemoryConfig& memory) {
+  const auto power = [](const char* key, std::uint64_t value) {
+    if (!is_power_of_two(value)) {
+      throw ConfigError(equals(key, value) + " is not a power of two");
+    }
+  };
+  power("memory.odp_granularity", memory.odp_granularity);
+  power("memory.dram_interleave", memory.dram_interleave);
+  constexpr std::uint64_t kLine = 64;
+  if (memory.llc_size != 0 && memory.llc_size < kLine * memory.llc_ways) {
+    throw ConfigError(equals("memory.llc_size", memory.llc_size) + " is less than one set of " +
+                      equals("memory.llc_ways", memory.llc_ways) + " lines of 64 B");
+  }
   at_most("memory.ddio_ways", memory.ddio_ways, "memory.llc_ways", memory.llc_ways);
+}
+
+void check_pcie(const PcieConfig& pcie) {
+  if (pcie.completion_size != 0) {
+    at_most("pcie.completion_size", pcie.completion_size, "pcie.mps", pcie.mps);
+    if (pcie.completion_size % pcie.rcb != 0) {
+      throw ConfigError(equals("pcie.completion_size", pcie.completion_size) +
+                        " is no multiple of " + equals("pcie.rcb", pcie.rcb) +
+                        ", where completions end");
+    }
+  }
+  // PCI Express Base, 2.6.1: a receiver advertises a packet of the largest size at least.
+  constexpr std::uint32_t kUnit = 16;
+  const auto holds_packet = [&pcie](const char* key, std::uint32_t units) {
+    if (units != 0 && units < pcie.mps / kUnit) {
+      throw ConfigError(equals(key, units) + " is less than one packet of " +
+                        equals("pcie.mps", pcie.mps) + " (units of 16 B)");
+    }
+  };
+  holds_packet("pcie.root_credits.posted_data", pcie.root_credits.posted_data);
+  holds_packet("pcie.device_credits.completion_data", pcie.device_credits.completion_data);
 }
 
 void check_ats(const Config& config) {
@@ -226,6 +278,10 @@ void check_ats(const Config& config) {
 }
 
 void check_devices(const Config& config) {
+  useless(config.iommu.passthrough && !config.iommu.enabled, "iommu.passthrough=true",
+          "without iommu.enabled=true");
+  useless(config.nic.second_function_lanes != 0 && config.nic.functions < 2,
+          "nic.second_function_lanes", "without nic.functions=2");
   if (config.nic.ports > 1 && config.nic.functions > 1) {
     throw ConfigError("nic.ports=2 and nic.functions=2 do not go together (valid: one of them)");
   }
@@ -258,14 +314,16 @@ void check_nic(const Config& config) {
 }
 
 void check_dma_workload(const WorkloadConfig& workload) {
-  if (workload.mistake != Mistake::kNone) {
-    throw ConfigError("workload.mistake needs an operation of verbs, not workload.op=dma_*");
-  }
-  if (workload.local_memory != BufferMemory::kHost ||
-      workload.remote_memory != BufferMemory::kHost) {
-    throw ConfigError(
-        "workload.op=dma_* reads and writes host memory: workload.local_memory and "
-        "workload.remote_memory must be host");
+  const std::string alone = "on a dma_* operation, which is one device and its host's memory";
+  useless(workload.qps > 1, equals("workload.qps", workload.qps), alone);
+  useless(workload.bidirectional, "workload.bidirectional=true", alone);
+  useless(workload.mistake != Mistake::kNone, "workload.mistake", alone);
+  useless(workload.local_memory == BufferMemory::kPeer, "workload.local_memory=peer", alone);
+  useless(workload.remote_memory == BufferMemory::kPeer, "workload.remote_memory=peer", alone);
+  constexpr std::uint64_t kMostWindow = 15ULL << 30;  // of a host's 16 GiB
+  if (workload.window > kMostWindow) {
+    throw ConfigError(equals("workload.window", workload.window) +
+                      " does not fit a host's memory beside its queues (valid: 15GiB at most)");
   }
   if (workload.msg_size == 0) {
     throw ConfigError(
@@ -300,6 +358,8 @@ void check_program(const Config& config) {
 void check_mistake(const Config& config) {
   const WorkloadConfig& workload = config.workload;
   const Mistake mistake = workload.mistake;
+  useless(mistake == Mistake::kNone && workload.mistake_at != 1, "workload.mistake_at",
+          "without workload.mistake");
   if (mistake == Mistake::kNone) return;
   const auto need = [](bool met, const char* what) {
     if (!met) throw ConfigError(std::string("this workload.mistake needs ") + what);
@@ -352,6 +412,22 @@ void check_mistake(const Config& config) {
   }
 }
 
+void check_buffers(const Config& config) {
+  const WorkloadConfig& workload = config.workload;
+  at_most("workload.sges", workload.sges, "nic.max_sge", config.nic.max_sge);
+  if (!workload.mr_per_qp && workload.mrs > 1) {
+    throw ConfigError(equals("workload.mrs", workload.mrs) +
+                      " needs workload.mr_per_qp=true: else there is one region");
+  }
+  if (is_atomic(workload.op) && (workload.sges > 1 || (workload.alignment | workload.offset) % 8)) {
+    throw ConfigError(
+        "atomics work on 8 B at multiples of 8 (remedy: workload.sges=1, workload.alignment and "
+        "workload.offset multiples of 8)");
+  }
+  useless(workload.gap > kTimeZero && workload.pattern == Pattern::kBandwidth, "workload.gap",
+          "with workload.pattern=bandwidth");
+}
+
 void check_workload(const Config& config) {
   const WorkloadConfig& workload = config.workload;
   if (is_dma(workload.op)) {
@@ -359,6 +435,7 @@ void check_workload(const Config& config) {
     return;
   }
   check_mistake(config);
+  check_buffers(config);
   at_most("workload.signal_every", workload.signal_every, "workload.depth", workload.depth);
   at_most("workload.post_batch", workload.post_batch, "workload.depth", workload.depth);
   at_most("workload.recv_batch", workload.recv_batch, "workload.recv_depth", workload.recv_depth);
@@ -469,8 +546,10 @@ void validate(const Config& config) {
   check_program(config);
   check_transport(config);
   check_service(config);
+  check_dynamic_connections(config);
   check_network(config);
   check_memory(config.memory);
+  check_pcie(config.pcie);
   check_ats(config);
   check_devices(config);
   check_nic(config);

@@ -44,7 +44,7 @@ enum class BufferMemory { kHost, kPeer };
 enum class Completion { kPoll, kEvent };
 enum class HostCache { kCold, kWarm };
 enum class Access { kSequential, kRandom, kZipf };
-enum class QpOrder { kInTurn, kRandom };  ///< whose turn it is in a window of several QPs
+enum class QpOrder { kInTurn, kRandom, kZipf };  ///< whose turn it is in a window of several QPs
 
 enum class Program { kNone, kPingPong, kKvStore, kRingBuffer, kRendezvous, kSpinLock };
 
@@ -90,14 +90,17 @@ struct WorkloadConfig {
   std::uint32_t recv_batch;  ///< RECVs posted again together
   Time recv_cost;            ///< of the CPU, before it posts the RECV of a message again
   bool bidirectional;
+  std::uint32_t sges;  ///< pieces that the local data of a message lie in
   std::uint32_t mrs;
+  bool mr_per_qp;              ///< else one region for all queue pairs of a thread
+  std::uint64_t alignment;     ///< messages lie at multiples of it in their buffers
   std::uint64_t mr_size;       ///< 0: as large as the workload needs
   BufferMemory local_memory;   ///< of the clients' buffers
   BufferMemory remote_memory;  ///< of the servers'
   Access access;
   HostCache host_cache;  ///< whether the CPU has just touched that window
   std::uint64_t window;  ///< bytes that DMA operations touch
-  std::uint32_t offset;  ///< start of DMA accesses past their natural alignment
+  std::uint32_t offset;  ///< start of messages and DMA accesses past their alignment
   Completion completion;
   Time poll_interval;      ///< between two looks; 0: spins
   Time gap;                ///< latency pattern: pause before each message of the client

@@ -63,6 +63,8 @@ RootComplex::RootComplex(const sc_core::sc_module_name& name,
 void RootComplex::set_link(const config::PcieConfig& config) {
   if (OrderingPoint::matters(config)) ordering_.emplace(config);
   link_rules_.mrrs = config.mrrs;
+  link_rules_.mps = config.mps;
+  link_rate_ = protocol::tlp_rate(config.gen, config.lanes, config.mps, config.dllp_overhead);
   ats_ = config.atc.enabled;
 }
 
@@ -150,6 +152,20 @@ std::optional<Time> RootComplex::schedule_elsewhere(const tlm::tlm_generic_paylo
   return peer_visible_;
 }
 
+Time RootComplex::translate(const tlm::tlm_generic_payload& payload, Time arrival) {
+  const std::uint32_t bytes = payload.get_data_length();
+  const std::uint64_t address = payload.get_address();
+  if (payload.is_read() || bytes <= link_rules_.mps || !link_rate_.valid()) {
+    return iommu_->translate(arrival, address, bytes);
+  }
+  // Of a burst of writes the first packet asks, while the others are still coming.
+  const std::uint64_t all = protocol::write_tlps(link_rules_, address, bytes).wire_bytes;
+  const std::uint32_t first =
+      protocol::first_write(link_rules_, address, bytes) + link_rules_.request_overhead;
+  const Time asked = arrival - link_rate_.time_for(all - first);
+  return std::max(kTimeZero, asked + iommu_->translate(asked, address, bytes) - arrival);
+}
+
 Time RootComplex::schedule(const tlm::tlm_generic_payload& payload, Time arrival) {
   const std::uint32_t bytes = payload.get_data_length();
   const std::uint64_t address = payload.get_address();
@@ -161,7 +177,7 @@ Time RootComplex::schedule(const tlm::tlm_generic_payload& payload, Time arrival
   if (read && line_latency_ > kTimeZero) instant += further_lines(address, bytes);
   // Waits hold up their own request only, so they are added to what memory takes: it serves others
   // meanwhile.
-  if (iommu_ && !is_translated(payload)) instant += iommu_->translate(arrival, address, bytes);
+  if (iommu_ && !is_translated(payload)) instant += translate(payload, arrival);
   if (ordering_ && !read) instant = ordering_->admit(instant, address, bytes, relaxed);
   if (read && !relaxed && reads_wait_for_writes_) {
     instant += std::max(kTimeZero, strictly_visible_ - arrival);

@@ -126,6 +126,8 @@ class RootComplex : public sc_core::sc_module,
   /// Reads, changes and writes 8 bytes at one instant.
   bool atomic_access(std::uint64_t address, std::uint8_t* original,
                      const tlm_ext::AtomicOperands& operands);
+  /// What the translation of an access adds to the time that memory takes.
+  Time translate(const tlm::tlm_generic_payload& payload, Time arrival);
   /// What the lines of a read after the first add, those of several requests side by side.
   Time further_lines(std::uint64_t address, std::uint32_t bytes) const;
 
@@ -134,6 +136,7 @@ class RootComplex : public sc_core::sc_module,
   bool reads_wait_for_writes_;
   Time line_latency_;
   protocol::TlpRules link_rules_;
+  BitRate link_rate_;  ///< of TLPs; not valid before set_link()
   std::optional<Iommu> iommu_;
   std::optional<OrderingPoint> ordering_;
   InterruptSink* interrupt_sink_ = nullptr;

@@ -271,6 +271,8 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
   void use_register(Core& core, const QueuePair& qp, Time cost);
   void ring_doorbell(Core& core, QueuePair& qp, std::uint32_t posted, std::uint32_t last_blocks);
   /// When `lines` write-combined lines leave the host; the core waits for a free buffer.
+  /// Stores a WQE without a lock: each block leaves as it is filled, the last at `last`.
+  void store_blocks(const QueuePair& qp, Time last, const std::uint8_t* push, std::uint32_t blocks);
   Time combine_writes(Core& core, std::uint32_t lines);
   /// The IOMMU, and a device that keeps translations, forget the region's pages.
   void unmap_for_device(Core& core, const MemoryRegion& region);

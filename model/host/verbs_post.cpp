@@ -208,7 +208,7 @@ Status Context::post_send(Core& core, QueuePair& qp, const SendWr* wrs, std::uin
 }
 
 void Context::use_register(Core& core, const QueuePair& qp, Time cost) {
-  if (doorbell_registers_.empty()) {
+  if (doorbell_registers_.empty() || !cpu_.doorbell_lock) {
     core.spend(cost);
     return;
   }
@@ -241,8 +241,12 @@ void Context::ring_doorbell(Core& core, QueuePair& qp, std::uint32_t posted,
                      cpu_.blueflame_cost_per_64b * static_cast<std::int64_t>(last_blocks));
     const Time leaves =
         cpu_.wc_line_interval > kTimeZero ? combine_writes(core, last_blocks) : core.now();
-    store_buffer_.store(leaves, protocol::BarLayout::kSendDoorbell, push.data(),
-                        last_blocks * kWqeBlockBytes, tlm_ext::Purpose::kBlueFlame);
+    if (cpu_.doorbell_lock) {
+      store_buffer_.store(leaves, protocol::BarLayout::kSendDoorbell, push.data(),
+                          last_blocks * kWqeBlockBytes, tlm_ext::Purpose::kBlueFlame);
+    } else {
+      store_blocks(qp, leaves, push.data(), last_blocks);
+    }
     if (cpu_.doorbell_readback) read_register(core, protocol::BarLayout::kClock);
     core.spend(cpu_.doorbell_stall);
     return;
@@ -255,6 +259,19 @@ void Context::ring_doorbell(Core& core, QueuePair& qp, std::uint32_t posted,
                       tlm_ext::Purpose::kDoorbell);
   if (cpu_.doorbell_readback) read_register(core, protocol::BarLayout::kClock);
   core.spend(cpu_.doorbell_stall);
+}
+
+void Context::store_blocks(const QueuePair& qp, Time last, const std::uint8_t* push,
+                           std::uint32_t blocks) {
+  const std::uint64_t index =
+      doorbell_registers_.empty() ? qp.qpn : qp.qpn % doorbell_registers_.size();
+  const std::uint64_t at = protocol::BarLayout::blueflame_register(index);
+  for (std::uint32_t i = 0; i < blocks; ++i) {
+    const Time after = cpu_.blueflame_cost_per_64b * static_cast<std::int64_t>(blocks - 1 - i);
+    store_buffer_.store(last - after, at + std::uint64_t{i} * kWqeBlockBytes,
+                        push + std::size_t{i} * kWqeBlockBytes, kWqeBlockBytes,
+                        tlm_ext::Purpose::kBlueFlame);
+  }
 }
 
 Time Context::combine_writes(Core& core, std::uint32_t lines) {

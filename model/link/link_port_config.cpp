@@ -118,6 +118,7 @@ LinkPortConfig nic_port_config(const config::Config& config, const protocol::Mac
   LinkPortConfig port;
   port.rate = config.link.rate;
   port.phy_latency = config.link.phy_latency;
+  port.commit_ahead = config.link.commit_ahead;
   port.cable_delay = config.link.delay;
   port.flow_control = config.link.flow_control;
   port.lanes =

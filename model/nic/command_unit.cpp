@@ -218,6 +218,7 @@ void CommandUnit::reset(QpContext& qp, Time now) {
   qp.sq.clear();
   qp.tx_number = qp.sq_base;
   qp.tx_offset = 0;
+  qp.dc = {};
   qp.outstanding_reads = 0;
   qp.sq_producer = qp.sq_fetched = 0;
   qp.own_rq.wqes.clear();

@@ -92,9 +92,10 @@ unsigned DoorbellUnit::transport_dbg(tlm::tlm_generic_payload& /*payload*/) { re
 
 void DoorbellUnit::arrive(Write*& write) {
   const Time now = sim_now();
-  const std::uint64_t block = write->offset - BarLayout::kSendDoorbell;
-  const bool is_block = write->offset >= BarLayout::kSendDoorbell &&
-                        write->bytes == kWqeBlockBytes && block % kWqeBlockBytes == 0 &&
+  const std::uint64_t offset = write->offset % BarLayout::kRegisterStride;
+  const std::uint64_t block = offset - BarLayout::kSendDoorbell;
+  const bool is_block = offset >= BarLayout::kSendDoorbell && write->bytes == kWqeBlockBytes &&
+                        block % kWqeBlockBytes == 0 &&
                         block / kWqeBlockBytes < protocol::kMaxWqeBlocks;
   if (is_block) {
     blueflame(*write, now);
@@ -152,32 +153,55 @@ void DoorbellUnit::send_doorbell(const Write& write, Time t) {
   }
 }
 
-void DoorbellUnit::blueflame(const Write& write, Time t) {
-  const std::uint64_t at = write.offset - BarLayout::kSendDoorbell;
-  std::memcpy(push_.blocks.data() + at, write.data.data(), write.bytes);
-  if (at == 0) {
-    push_.wanted =
-        std::clamp(protocol::peek_wqe_blocks(write.data.data()), 1U, protocol::kMaxWqeBlocks);
-    push_.have = 0;
-  }
-  if (++push_.have < push_.wanted) return;
-  const std::uint32_t qpn = protocol::load_be32(push_.blocks.data() + 4) >> 8;
+QpContext* DoorbellUnit::ring_for(const Push& push, Time t) {
+  const std::uint32_t qpn = protocol::load_be32(push.blocks.data() + 4) >> 8;
   QpContext* qp = queue_pairs_.find(qpn);
   if (qp == nullptr) {
     ++ignored_;
-    return;
+    return nullptr;
   }
   ++blueflames_;
-  const auto index = static_cast<std::uint16_t>(protocol::load_be32(push_.blocks.data()) >> 8);
-  qp->sq_producer = static_cast<std::uint16_t>(index + push_.wanted);
+  const auto index = static_cast<std::uint16_t>(protocol::load_be32(push.blocks.data()) >> 8);
+  qp->sq_producer = static_cast<std::uint16_t>(index + push.wanted);
   qp->doorbell_at = t;
   if (contexts_ != nullptr) contexts_->expect(*qp, t);
+  return qp;
+}
+
+void DoorbellUnit::blueflame(const Write& write, Time t) {
+  const std::uint64_t page = write.offset / BarLayout::kRegisterStride;
+  Push& push = page == 0 ? push_ : pushes_[page];
+  const std::uint64_t at = write.offset % BarLayout::kRegisterStride - BarLayout::kSendDoorbell;
+  if (at == 0) {
+    if (!push.complete()) {
+      // Another WQE begins before this one is whole: its head was a doorbell, its data are lost.
+      ++interleaved_;
+      if (QpContext* qp = ring_for(push, t)) {
+        if (qp->flushes_sends()) {
+          wqes->fetch(*qp, t);
+        } else {
+          scheduler->activate(*qp, t);
+        }
+      }
+    }
+    push.wanted =
+        std::clamp(protocol::peek_wqe_blocks(write.data.data()), 1U, protocol::kMaxWqeBlocks);
+    push.have = 0;
+  } else if (push.complete()) {
+    ++ignored_;  // the rest of one that was interrupted
+    return;
+  }
+  std::memcpy(push.blocks.data() + at, write.data.data(), write.bytes);
+  ++push.have;
+  if (!push.complete()) return;
+  QpContext* qp = ring_for(push, t);
+  if (qp == nullptr) return;
   if (qp->flushes_sends()) {
     wqes->fetch(*qp, t);  // the copy in the ring is flushed
     return;
   }
   // Not usable when earlier WQEs are still to be read from the ring: the push is a doorbell then.
-  wqes->blueflame(*qp, push_.blocks.data(), push_.wanted, t);
+  wqes->blueflame(*qp, push.blocks.data(), push.wanted, t);
   scheduler->activate(*qp, t);
 }
 

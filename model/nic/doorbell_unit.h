@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <systemc>
 #include <tlm>
 
@@ -43,6 +44,8 @@ class DoorbellUnit : public sc_core::sc_module, private tlm::tlm_fw_transport_if
   stats::UnitStats& stats() { return stage_.stats(); }
   std::uint64_t doorbells() const { return doorbells_; }
   std::uint64_t blueflames() const { return blueflames_; }
+  /// WQEs whose blocks were interrupted by the first block of another on the same register.
+  std::uint64_t interleaved() const { return interleaved_; }
   /// MMIO writes that named no queue pair or register.
   std::uint64_t ignored() const { return ignored_; }
 
@@ -59,6 +62,7 @@ class DoorbellUnit : public sc_core::sc_module, private tlm::tlm_fw_transport_if
     std::uint32_t have = 0;
     std::array<std::uint8_t, std::size_t{protocol::kMaxWqeBlocks} * protocol::kWqeBlockBytes>
         blocks{};
+    bool complete() const { return have >= wanted; }
   };
 
   tlm::tlm_sync_enum nb_transport_fw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
@@ -73,18 +77,22 @@ class DoorbellUnit : public sc_core::sc_module, private tlm::tlm_fw_transport_if
   bool queue_doorbell(const Write& write, Time t);
   void send_doorbell(const Write& write, Time t);
   void blueflame(const Write& write, Time t);
+  /// The queue pair of a pushed WQE, told of it as by a doorbell; null: there is none.
+  QpContext* ring_for(const Push& push, Time t);
 
   const QpTable& queue_pairs_;
   ContextIf* contexts_ = nullptr;
   Clock clock_;
   PipelineStage stage_;
   Pool<Write> writes_;
-  Push push_;
+  Push push_;                             ///< of the first register
+  std::map<std::uint64_t, Push> pushes_;  ///< of the others
   Time read_time_;
   pcie::TranslationAgent* agent_ = nullptr;
   std::uint64_t doorbells_ = 0;
   std::uint64_t blueflames_ = 0;
   std::uint64_t ignored_ = 0;
+  std::uint64_t interleaved_ = 0;
   EventQueue<DoorbellUnit, Write*> arrivals_;
   EventQueue<DoorbellUnit, tlm::tlm_generic_payload*> reads_;
 };

@@ -33,7 +33,7 @@ Nic::Nic(const sc_core::sc_module_name& name, const config::Config& config,
          const link::LinkPortConfig& link_config, protocol::FramePool& frames)
     : sc_module(name),
       has_qp_engines_(config.nic.qp_rate.valid() || config.nic.read_engine_rate.valid() ||
-                      config.nic.read_engine_time > kTimeZero),
+                      config.nic.read_engine_time > kTimeZero || config.dc.targets > 1),
       misses_(config.nic.context_misses),
       identity_(identity),
       encapsulation_(transport::make_encapsulation(
@@ -167,6 +167,11 @@ void Nic::wire_receive() {
 }
 
 void Nic::wire_caches(const config::Config& config) {
+  if (config.dc.targets > 1) {
+    connections = std::make_unique<DcUnit>(config.dc, config.sim.seed,
+                                           std::string(this->name()) + ".connections");
+    scheduler.set_connections(connections.get());
+  }
   if (config.nic.qpc_prefetch) doorbell.set_contexts(&qp_contexts);
   cq_contexts.dma.bind(dma_path());
   cq.set_contexts(&cq_contexts);

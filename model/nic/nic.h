@@ -103,6 +103,7 @@ class Nic : public sc_core::sc_module {
   EventUnit events;
   KeyUnit keys;
   CqContextCache cq_contexts;
+  std::unique_ptr<DcUnit> connections;     ///< dynamically connected send queues; else null
   std::unique_ptr<WqeCache> wqe_cache;     ///< null: unlimited
   std::unique_ptr<WqeCache> rq_wqe_cache;  ///< likewise
   RetransmissionTimer timer;

@@ -25,6 +25,16 @@ constexpr bool is_read(ContextRole role) {
   return role == ContextRole::kRequesterRead || role == ContextRole::kResponderRead;
 }
 
+/// Whom a dynamically connected send queue talks to (dc.targets).
+struct DcState {
+  static constexpr std::uint32_t kNobody = 0xFFFF'FFFF;
+  std::uint32_t peer = kNobody;    ///< it is connected to
+  std::uint32_t wanted = kNobody;  ///< of the newest message that has been looked at
+  std::uint64_t drawn_until = 0;   ///< entries of the send queue before this have their peer
+  Time connected_at{0};
+  Time waits_since = kTimeNever;  ///< a message to another peer waits
+};
+
 /// A queue pair as the NIC's units see it: protocol state plus ring positions, scheduling flags
 /// and the order of packets in flight. One object a QP; whether its context is on chip is the
 /// QpContextCache's business.
@@ -67,7 +77,8 @@ struct QpContext : transport::QueuePair {
   Time timer_at{0};
   Time request_free_at{0};   ///< its engine takes the next request (nic.qp_rate)
   Time response_free_at{0};  ///< likewise of READ data (nic.read_engine_rate)
-  Time engine_busy{0};       ///< of its busier engine's work, in the measured window
+  DcState dc;
+  Time engine_busy{0};  ///< of its busier engine's work, in the measured window
 
   // Packets of this QP leave the transmit pipeline, and enter the responder, in order.
   TxJob* tx_head = nullptr;

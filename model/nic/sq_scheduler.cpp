@@ -111,9 +111,13 @@ void SqScheduler::response_due(QpContext*& qp) {
   run();
 }
 
-/// Its engine is busy, or its next WQE waits for the decoder.
+/// Its engine is busy, its next WQE waits for the decoder, or for a connection.
 bool SqScheduler::postpone_request(QpContext& qp) {
   Time ready = qp.request_free_at;
+  if (connections_ != nullptr && qp.tx_offset == 0) {
+    ready = std::max(ready, connections_->ready(qp, sim_now()));
+    if (ready == kTimeNever) return true;  // an answer activates it
+  }
   if (const transport::SendEntry* next = qp.entry(qp.tx_number)) {
     ready = std::max(ready, next->decode_start - look_ahead_);
   }
@@ -296,6 +300,8 @@ bool SqScheduler::key_operation(QpContext& qp, Time t) {
 }
 
 void SqScheduler::serve_request(QpContext& qp, Time t) {
+  // The WQE may have come since the pick, while the context was being fetched.
+  if (connections_ != nullptr && postpone_request(qp)) return;
   if (keys.size() > 0 && key_operation(qp, t)) return;
   TxJob* job = jobs_.take();
   const transport::PlanStatus status = transport_.plan_request(qp, t, job->plan);

@@ -7,6 +7,7 @@
 
 #include "base/event_queue.h"
 #include "base/pool.h"
+#include "nic/dc_unit.h"
 #include "nic/interfaces.h"
 #include "nic/send_turns.h"
 #include "nic/stage.h"
@@ -38,6 +39,11 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
 
   /// Where READs and atomics are held until their answer; null: no limit.
   void set_wqe_cache(WqeCache* cache) { wqe_cache_ = cache; }
+  /// Who connects send queues to the peer of their next message; null: all stay connected.
+  void set_connections(DcUnit* connections) {
+    connections_ = connections;
+    holds_back_ |= connections != nullptr;
+  }
   stats::UnitStats& stats() { return stage_.stats(); }
   void reset_statistics(Time now);
   /// How long queue pairs could not send what they had, for this reason; all of them together.
@@ -109,13 +115,14 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
   bool by_role_;  ///< whether it matters if a context is needed for a READ
   bool answers_need_context_;
   BitRate request_rate_;
-  bool holds_back_;  ///< something may hold requests back that could be sent
+  bool holds_back_;    ///< something may hold requests back that could be sent
   BitRate read_rate_;  ///< nic.read_engine_rate, and nic.read_engine_time
   Time read_time_;
   bool read_engine_;  ///< whether either is set
   std::uint64_t granule_;
   std::vector<QpContext*> open_granules_;
   WqeCache* wqe_cache_ = nullptr;
+  DcUnit* connections_ = nullptr;
   std::uint32_t slots_;  ///< of each lane
   std::array<std::uint32_t, kTransmitLanes> slots_free_;
   std::uint32_t lanes_seen_ = 0;  ///< bit i: some queue pair uses lane i

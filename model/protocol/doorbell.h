@@ -17,6 +17,11 @@ struct BarLayout {
   static constexpr std::uint64_t kClock = 0xA0;  ///< read only: ns since start, 64 bits
   static constexpr std::uint64_t kSendDoorbell = 0x800;
   static constexpr std::uint64_t kCommand = 0x1000;
+  /// Further registers for WQEs, one each of these bytes; the first is at kSendDoorbell.
+  static constexpr std::uint64_t kRegisterStride = 0x10000;
+  static constexpr std::uint64_t blueflame_register(std::uint64_t index) {
+    return index * kRegisterStride + kSendDoorbell;
+  }
 };
 
 /// Send doorbell: new producer index (in WQE blocks, modulo 2^16) of a queue.

@@ -390,6 +390,8 @@ NamedCounts counters_of(Node& node, bool iwarp) {
           {"rx_bad_state", drops.bad_state},
           {"doorbells", driver.doorbells},
           {"blueflames", driver.blueflames},
+          {"blueflames_interleaved", nic.doorbell.interleaved()},
+          {"dc_connects", nic.connections != nullptr ? nic.connections->connects() : 0},
           {"wqe_fetches", nic.wqe_fetcher.fetches()},
           {"cqes", nic.cq.written()},
           {"commands", driver.commands},

@@ -55,26 +55,56 @@ void Endpoint::size_buffers() {
   if (config_.transport.type == config::TransportType::kUd) {
     header_room = transport::kNetworkHeaderArea;
   }
-  slot_bytes = std::max(kCacheLine, round_up(header_room + w.msg_size, kCacheLine));
-  region_bytes_ = w.mr_size != 0 ? w.mr_size : std::max(kCycleBytes, slot_bytes);
-  slots = std::max<std::uint64_t>(1, region_bytes_ / slot_bytes);
+  const std::uint64_t alignment = std::max<std::uint64_t>(1, w.alignment);
+  slot_bytes = round_up(std::max<std::uint64_t>(1, header_room + w.msg_size), alignment);
+  // Buffers of one message are given a cache line at least: several would share it.
+  slot_bytes = alignment < kCacheLine ? slot_bytes : std::max(kCacheLine, slot_bytes);
+  offset_ = w.offset;
+  region_bytes_ = w.mr_size != 0 ? w.mr_size : std::max(kCycleBytes, slot_bytes + offset_);
+  slots =
+      std::max<std::uint64_t>(1, (region_bytes_ - std::min(region_bytes_, offset_)) / slot_bytes);
   regions = std::max(1U, w.mrs);
   recv_depth = std::max(1U, w.recv_depth);
-  region_bytes_ = round_up(std::max(region_bytes_, slots * slot_bytes), kCycleBytes);
+  region_bytes_ = round_up(std::max(region_bytes_, slots * slot_bytes + offset_), kCycleBytes);
 }
 
 std::uint64_t Endpoint::map_buffer(std::uint64_t bytes) {
   return memory_ == config::BufferMemory::kPeer ? host.map_peer(bytes) : host.space.map(bytes);
 }
 
-void Endpoint::register_buffer(std::uint64_t base, std::vector<host::MemoryRegion>& out) {
+/// Without regions for each queue pair: the buffers of all, one behind the other.
+void Endpoint::share_buffers() {
+  const std::uint64_t bytes = regions * region_bytes_;
+  const std::uint64_t all = bytes * config_.workload.qps;
+  Buffer first;
+  first.send = map_buffer(all);
+  first.receive = map_buffer(all);
+  register_buffer(first.send, all, first.send_regions);
+  register_buffer(first.receive, all, first.receive_regions);
+  for (std::uint32_t i = 0; i < config_.workload.qps; ++i) {
+    buffers.push_back(first);
+    buffers.back().send += i * bytes;
+    buffers.back().receive += i * bytes;
+  }
+}
+
+void Endpoint::own_buffer() {
+  Buffer buffer;
+  buffer.send = map_buffer(regions * region_bytes_);
+  buffer.receive = map_buffer(regions * region_bytes_);
+  register_buffer(buffer.send, region_bytes_, buffer.send_regions);
+  register_buffer(buffer.receive, region_bytes_, buffer.receive_regions);
+  buffers.push_back(std::move(buffer));
+}
+
+void Endpoint::register_buffer(std::uint64_t base, std::uint64_t bytes,
+                               std::vector<host::MemoryRegion>& out) {
   constexpr std::uint32_t kAccess = protocol::kAccessLocalWrite | protocol::kAccessRemoteWrite |
                                     protocol::kAccessRemoteRead | protocol::kAccessRemoteAtomic;
   for (std::uint32_t i = 0; i < regions; ++i) {
-    const auto result =
-        host.verbs.reg_mr(core, pd_, base + i * region_bytes_, region_bytes_, kAccess);
+    const auto result = host.verbs.reg_mr(core, pd_, base + i * bytes, bytes, kAccess);
     if (result.status != Status::kOk) {
-      throw ConfigError("registering " + std::to_string(region_bytes_) + " bytes on host " +
+      throw ConfigError("registering " + std::to_string(bytes) + " bytes on host " +
                         std::to_string(index_) + " fails with " + host::status_name(result.status) +
                         " (see memory.memlock_limit, workload.mrs, workload.mr_size)");
     }
@@ -112,6 +142,8 @@ void Endpoint::create() {
     }
   }
   attr.qp_type = type_of(config_);
+  attr.max_send_sge = std::max(1U, w.sges);
+  if (!w.mr_per_qp) share_buffers();
   for (std::uint32_t i = 0; i < w.qps + w.idle_qps; ++i) {
     auto* qp = verbs.create_qp(core, pd_, *send_cq, *recv_cq, attr);
     if (qp == nullptr) {
@@ -126,12 +158,7 @@ void Endpoint::create() {
     const host::verbs::QpAttr init = initial_attributes(mask);
     verbs.modify_qp(core, *qp, init, mask);
     if (i >= w.qps) continue;
-    Buffer buffer;
-    buffer.send = map_buffer(regions * region_bytes_);
-    buffer.receive = map_buffer(regions * region_bytes_);
-    register_buffer(buffer.send, buffer.send_regions);
-    register_buffer(buffer.receive, buffer.receive_regions);
-    buffers.push_back(std::move(buffer));
+    if (w.mr_per_qp) own_buffer();
     receives_posted.push_back(0);
     receives_used.push_back(0);
   }

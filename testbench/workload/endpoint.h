@@ -74,7 +74,7 @@ class Endpoint {
 
   /// Address and key of slot `slot`, counted over all regions of a buffer.
   std::uint64_t slot_address(std::uint64_t base, std::uint64_t slot) const {
-    return base + slot / slots * region_bytes() + slot % slots * slot_bytes;
+    return base + slot / slots * region_bytes() + slot % slots * slot_bytes + offset_;
   }
   std::uint64_t region_bytes() const { return region_bytes_; }
   std::uint64_t total_slots() const { return slots * regions; }
@@ -85,7 +85,10 @@ class Endpoint {
   void make_spare();
   void size_buffers();
   std::uint64_t map_buffer(std::uint64_t bytes);
-  void register_buffer(std::uint64_t base, std::vector<host::MemoryRegion>& out);
+  void own_buffer();
+  void share_buffers();
+  void register_buffer(std::uint64_t base, std::uint64_t bytes,
+                       std::vector<host::MemoryRegion>& out);
 
   const config::Config& config_;
   config::BufferMemory memory_;
@@ -93,6 +96,7 @@ class Endpoint {
   std::uint32_t pd_ = 0;
   std::uint32_t foreign_pd_ = 0;
   std::uint64_t region_bytes_ = 0;
+  std::uint64_t offset_ = 0;           ///< of messages past their alignment
   std::vector<std::uint32_t> places_;  ///< by number of a queue pair beyond the first one's
 };
 

@@ -105,12 +105,20 @@ void Flow::prepare_sender(Sender& sender, Endpoint& local, Endpoint& remote, std
   sender.result->source = local.host_index();
   sender.result->destination = remote.host_index();
   sender.total = total_messages();
-  sender.choice = Rng(config_.sim.seed, std::string(name()) + ".qps" + std::to_string(result));
   const std::uint32_t qps = config_.workload.qps;
+  const bool popular = config_.workload.qp_order == config::QpOrder::kZipf;
+  sender.choice =
+      AddressPattern(popular ? config::Access::kZipf : config::Access::kRandom, qps,
+                     Rng(config_.sim.seed, std::string(name()) + ".qps" + std::to_string(result)));
   sender.qps.resize(qps);
+  // Popular queue pairs have more to send: as often as they will be drawn.
+  std::vector<std::uint64_t> draws(popular ? qps : 0);
+  AddressPattern lot = sender.choice;
+  for (std::uint64_t i = 0; popular && i < sender.total; ++i) ++draws[lot.next()];
   sender.targets = AtomicTargets(qps);
   for (std::uint32_t i = 0; i < qps; ++i) {
-    sender.qps[i].quota = sender.total / qps + (i < sender.total % qps ? 1 : 0);
+    sender.qps[i].quota =
+        popular ? draws[i] : sender.total / qps + (i < sender.total % qps ? 1 : 0);
     sender.qps[i].touched.resize(local.total_slots());
     sender.patterns.emplace_back(
         two_sided() ? config::Access::kSequential : config_.workload.access, local.total_slots(),
@@ -163,7 +171,7 @@ void Flow::set_up(Endpoint& self, Endpoint& peer, const protocol::AddressVector&
 }
 
 SendWr Flow::make_wr(Endpoint& local, Endpoint& remote, std::uint32_t qp, std::uint64_t slot,
-                     protocol::Sge& sge) {
+                     protocol::Sge* pieces) {
   const config::WorkloadConfig& w = config_.workload;
   const Endpoint::Buffer& mine = local.buffers[qp];
   const Endpoint::Buffer& theirs = remote.buffers[qp];
@@ -171,11 +179,17 @@ SendWr Flow::make_wr(Endpoint& local, Endpoint& remote, std::uint32_t qp, std::u
   const bool read = config::returns_data(w.op);
   SendWr wr;
   wr.opcode = wr_opcode(w.op);
-  sge.address = local.slot_address(read ? mine.receive : mine.send, slot);
-  sge.length = static_cast<std::uint32_t>(w.msg_size);
-  sge.lkey = (read ? mine.receive_regions : mine.send_regions)[region].lkey;
-  wr.sg_list = &sge;
-  wr.num_sge = 1;
+  const std::uint64_t at = local.slot_address(read ? mine.receive : mine.send, slot);
+  const std::uint32_t lkey = (read ? mine.receive_regions : mine.send_regions)[region].lkey;
+  const auto bytes = static_cast<std::uint32_t>(w.msg_size);
+  const std::uint32_t piece = (bytes + w.sges - 1) / w.sges;
+  std::uint32_t done = 0;
+  do {
+    const std::uint32_t length = std::min(piece, bytes - done);
+    pieces[wr.num_sge++] = {at + done, length, lkey};
+    done += length;
+  } while (done < bytes);
+  wr.sg_list = pieces;
   wr.remote_addr = remote.slot_address(read ? theirs.send : theirs.receive, slot);
   wr.rkey = (read ? theirs.send_regions : theirs.receive_regions)[region].rkey;
   wr.imm_data = static_cast<std::uint32_t>(slot);

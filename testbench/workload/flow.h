@@ -56,8 +56,8 @@ class Flow : public sc_core::sc_module {
     std::vector<protocol::Sge> sges;
     std::uint64_t posted = 0;
     std::uint64_t completed = 0;
-    std::uint32_t next_qp = 0;   ///< whose turn it is when a window is shared
-    Rng choice{0, {}};           ///< of the next QP with workload.qp_order=random
+    std::uint32_t next_qp = 0;  ///< whose turn it is when a window is shared
+    AddressPattern choice{config::Access::kSequential, 1, Rng(0, {})};  ///< of the next QP
     stats::DeliveryMeter meter;  ///< of the payload at its destination
     std::uint64_t total = 0;
     std::uint64_t received = 0;  ///< messages of the other direction that took a RECV
@@ -75,6 +75,8 @@ class Flow : public sc_core::sc_module {
   /// Both programs meet here (out of band, as perftest's TCP connection).
   void meet();
   void fill_buffers(Endpoint& self, std::uint8_t salt);
+
+  std::vector<protocol::Sge> sges_;  ///< scratch of hit()
 
   // Latency programs.
   struct Player {
@@ -125,8 +127,9 @@ class Flow : public sc_core::sc_module {
   void post_receives(Endpoint& self, std::uint32_t qp, std::uint32_t count);
   void repost_receive(Endpoint& self, std::uint32_t qp);
 
+  /// `pieces`: room for its scatter/gather entries, workload.sges of them.
   host::verbs::SendWr make_wr(Endpoint& local, Endpoint& remote, std::uint32_t qp,
-                              std::uint64_t slot, protocol::Sge& sge);
+                              std::uint64_t slot, protocol::Sge* pieces);
   void prepare_sender(Sender& sender, Endpoint& local, Endpoint& remote, std::size_t result);
   bool two_sided() const;
   std::uint64_t total_messages() const;

@@ -29,8 +29,8 @@ void Flow::arm(Player& me) {
 
 void Flow::hit(Player& me) {
   const auto qp = static_cast<std::uint32_t>(me.sent % config_.workload.qps);
-  protocol::Sge sge;
-  SendWr wr = make_wr(*me.self, *me.peer, qp, me.next_slot, sge);
+  sges_.resize(config_.workload.sges);
+  SendWr wr = make_wr(*me.self, *me.peer, qp, me.next_slot, sges_.data());
   wr.flags |= SendFlags::kSignaled;
   stats::MessageTrace* trace = traces_.take();
   // A turn begins where the last one ended, so that pings and pongs fill the round trip.

@@ -116,7 +116,7 @@ bool Flow::fill_window(Sender& sender) {
 /// Where the next post is tried first; when there is no room, the QPs after it follow.
 std::uint32_t Flow::choose_qp(Sender& sender) const {
   if (config_.workload.qp_order == config::QpOrder::kInTurn) return sender.next_qp;
-  return static_cast<std::uint32_t>(sender.choice.below(sender.qps.size()));
+  return static_cast<std::uint32_t>(sender.choice.next());
 }
 
 bool Flow::post(Sender& sender, std::uint32_t qp, std::uint64_t window) {
@@ -129,16 +129,16 @@ bool Flow::post(Sender& sender, std::uint32_t qp, std::uint64_t window) {
   // A batch is posted whole or not yet, but for the last one.
   if (count == 0 || (count < w.post_batch && left > count)) return false;
   sender.batch.resize(count);
-  sender.sges.resize(count);
+  sender.sges.resize(std::size_t{count} * w.sges);
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint64_t slot = sender.patterns[qp].next();
     state.touched[static_cast<std::size_t>(slot)] = true;
     SendWr& wr = sender.batch[i];
-    wr = make_wr(*sender.local, *sender.remote, qp, slot, sender.sges[i]);
+    protocol::Sge* sges = sender.sges.data() + std::size_t{i} * w.sges;
+    wr = make_wr(*sender.local, *sender.remote, qp, slot, sges);
     ++state.posted;
     if (&sender == senders_.data()) {
-      mistakes_.spoil_send(sender.posted + i + 1, *sender.local, *sender.remote, wr,
-                           sender.sges[i]);
+      mistakes_.spoil_send(sender.posted + i + 1, *sender.local, *sender.remote, wr, *sges);
     }
     if (state.posted % w.signal_every == 0 || state.posted == state.quota) {
       wr.flags |= SendFlags::kSignaled;

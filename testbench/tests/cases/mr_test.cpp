@@ -182,6 +182,53 @@ TEST(CaseMR, MR07_MoreInlineThanTheDeviceOrTheQueueTakes) {
   });
 }
 
+/// WRITEs of `bytes` inline by two threads with a queue pair each: 36 B of WQE come before the
+/// data.
+Settings two_pushers(int bytes, const Settings& more) {
+  return with({{"workload.pattern", "bandwidth"},
+               {"workload.threads", "2"},
+               {"workload.qps", "2"},
+               {"workload.msg_size", std::to_string(bytes)},
+               {"workload.inline_max", "256"},
+               {"nic.max_inline", "256"},
+               {"workload.mr_size", "256KiB"},  // a place for each message, written once
+               {"workload.iterations", "400"}},
+              more);
+}
+
+TEST(CaseMR, MR09_BlocksOfASharedRegisterMixWithoutALock) {
+  const Settings shared{{"cpu.doorbell_registers", "1"}, {"cpu.doorbell_lock", "false"}};
+  // Blocks of 64 B: 28 B fit the first, 92, 156 and 220 B two, three and four. A register takes
+  // four; with five a doorbell of 8 B is all that is stored.
+  for (const int bytes : {1, 28, 29, 92, 156, 220, 221, 256}) {
+    SCOPED_TRACE(bytes);
+    const bool hazard = bytes > 28 && bytes <= 220;
+    const ProgramRun run = run_program(two_pushers(bytes, shared));
+    EXPECT_EQ(run.status, hazard ? 3 : 0) << run.error;
+    if (hazard) {
+      EXPECT_NE(run.error.find("payload"), std::string::npos) << run.error;
+    }
+    const ProgramRun counted =
+        run_well(with(two_pushers(bytes, shared), {{"sim.payload", "none"}}));
+    EXPECT_EQ(counted.counter("blueflames_interleaved") > 0, hazard);
+    EXPECT_EQ(counted.counter("blueflames") > 0, bytes <= 220);
+    // A lock, or registers of their own, and all is well.
+    run_well(two_pushers(bytes, {{"cpu.doorbell_registers", "1"}}));
+    const ProgramRun own = run_well(two_pushers(bytes, {{"cpu.doorbell_lock", "false"}}));
+    EXPECT_EQ(own.counter("blueflames_interleaved"), 0U);
+  }
+}
+
+TEST(CaseMR, MR09_TheLockCostsRate) {
+  const auto rate = [](const Settings& more) {
+    return rate_of(run_well(with(two_pushers(92, more), {{"workload.iterations", "4000"}})));
+  };
+  const double own = rate({});
+  const double locked = rate({{"cpu.doorbell_registers", "1"}});
+  EXPECT_LT(locked, 0.9 * own);
+  EXPECT_NEAR(rate({{"cpu.doorbell_lock", "false"}}), own, 0.01 * own);
+}
+
 TEST(CaseMR, MR10_QueuePairsShareWhatTheirEnginesLeave) {
   // An engine of 194 Gb/s a QP, half of a 400 Gb/s pair of ports.
   const Settings base = with(kStream, {{"transport.protocol", "rocev2"},
@@ -315,6 +362,42 @@ TEST(CaseMR, MR13_SeveralEntriesCostRate) {
     EXPECT_EQ(wire[0], wire[1]);
     EXPECT_EQ(wire[0], wire[2]);
   });
+}
+
+TEST(CaseMR, MR13_EntriesOfAWorkload) {
+  // As above from the command line: READs of payload are issued every 46 ns, and the wire carries a
+  // packet of 4178 B in 334 ns.
+  const auto run = [](const char* entries) {
+    return run_well(with(kStream, {{"transport.protocol", "rocev2"},
+                                   {"workload.msg_size", "4096"},
+                                   {"workload.sges", entries},
+                                   {"nic.dma.interval", "23"},
+                                   {"nic.wqe_prefetch", "32"},
+                                   {"workload.post_batch", "4"},
+                                   {"workload.iterations", "3000"}}));
+  };
+  const ProgramRun one = run("1");
+  double before = rate_of(one);
+  for (const char* entries : {"2", "4", "8", "16"}) {
+    const ProgramRun many = run(entries);
+    EXPECT_LE(rate_of(many), 1.002 * before) << entries;
+    before = rate_of(many);
+    // But for a packet or two at the ends of the window.
+    EXPECT_NEAR(many.link_sum("payload_bytes"), one.link_sum("payload_bytes"), 4 * 4096) << entries;
+  }
+  const double loss = 1 - rate_of(run("8")) / rate_of(one);
+  EXPECT_GE(loss, 0.05);
+  EXPECT_LE(loss, 0.25);
+  // Bytes arrive whatever the pieces: also of sizes that they do not divide, and by READ.
+  for (const char* op : {"write", "send", "read"}) {
+    run_well({{"workload.pattern", "bandwidth"},
+              {"workload.op", op},
+              {"workload.msg_size", "1001"},
+              {"workload.sges", "7"},
+              {"workload.alignment", "1"},
+              {"workload.offset", "13"},
+              {"workload.iterations", "300"}});
+  }
 }
 
 TEST(CaseMR, MR14_AnEventOfTenOperations) {

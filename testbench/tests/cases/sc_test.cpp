@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/rng.h"
 #include "support/program.h"
 #include "support/verbs_rig.h"
 
@@ -124,6 +125,91 @@ TEST(CaseSC, SC04_ManyQueuePairs) {
                        {"sim.warmup", "600"},
                        {"workload.inline_max", "0"}};
   EXPECT_NEAR(gbps_of(run("192", large)), gbps_of(run("16", large)), 0.02 * 98);
+}
+
+/// 64 B WRITEs, one at a time, each to one of `peers` at random: over a reliable connection to
+/// each, or over one queue pair that connects anew. 32 contexts on chip.
+ProgramRun to_peers(int peers, bool dynamic, const Settings& more = {}) {
+  const std::string count = std::to_string(peers);
+  const Settings how = dynamic ? Settings{{"workload.qps", "1"}, {"dc.targets", count}}
+                               : Settings{{"workload.qps", count}, {"workload.qp_order", "random"}};
+  return run_well(
+      with(with(with(with(kStream, cache("qpc_cache", 32)), {{"workload.inline_max", "64"},
+                                                             {"workload.outstanding", "1"},
+                                                             {"workload.mr_per_qp", "false"},
+                                                             {"workload.iterations", "4000"},
+                                                             {"dc.connect_time", "700ns"}}),
+                how),
+           more));
+}
+
+TEST(CaseSC, SC06_DynamicConnectionsPayOffBeyondSomePeers) {
+  const auto latency = [](int peers, bool dynamic, const Settings& more = {}) {
+    return to_peers(peers, dynamic, more).number("/latency_ns/mean");
+  };
+  // Few peers: all contexts fit. A message in `peers` stays with the peer of the last.
+  const double connected = latency(16, false);
+  const double once = latency(16, true);
+  EXPECT_NEAR(once - connected, 700 * 15.0 / 16, 15);
+  // Flat in the number of peers.
+  EXPECT_NEAR(latency(512, true) - connected, 700 * 511.0 / 512, 15);
+  // Reliable connections miss contexts more and more, at both ends: two PCIe reads of about 450 ns.
+  double before = connected;
+  for (const int peers : {64, 128, 512}) {
+    const double now = latency(peers, false);
+    EXPECT_GT(now, before) << peers;
+    EXPECT_NEAR(now - connected, 2 * 480 * (1 - 32.0 / peers), 80) << peers;
+    before = now;
+  }
+  // They cross where 960 ns x (1 - 32 / n) = 700 ns: at 118 peers; with a cheaper miss further on.
+  EXPECT_LT(latency(64, false), latency(64, true));
+  EXPECT_GT(latency(256, false), latency(256, true));
+  const Settings cheap{{"memory.read_latency", "50ns"}, {"pcie.latency", "120ns"}};
+  EXPECT_LT(latency(256, false, cheap), latency(256, true, cheap));
+}
+
+TEST(CaseSC, SC06_EachChangeOfPeerIsAConnection) {
+  // The device draws peers from a stream of its own: as many connections as neighbours differ.
+  constexpr int kMessages = 1000;
+  constexpr std::uint64_t kPeers = 5;
+  const ProgramRun run =
+      run_well(with(kStream, {{"dc.targets", std::to_string(kPeers)},
+                              {"workload.msg_size", "32"},
+                              {"workload.op", "read"},
+                              {"workload.depth", "16"},
+                              {"sim.warmup", "0"},
+                              {"workload.iterations", std::to_string(kMessages)}}));
+  Rng draws(1, "host0.nic.connections");
+  std::uint64_t changes = 0;
+  std::uint64_t last = kPeers;
+  for (int i = 0; i < kMessages; ++i) {
+    const std::uint64_t peer = draws.below(kPeers);
+    changes += peer != last ? 1U : 0U;
+    last = peer;
+  }
+  EXPECT_EQ(run.counter("dc_connects"), changes);
+  EXPECT_EQ(limiter(run), "host0.nic.qp_engine");
+}
+
+TEST(CaseSC, SC06_MoreInitiatorsHideConnectionsUpToTheDevicesLimit) {
+  // Each of a thread's queue pairs connects while others send; the device makes one in 55 ns.
+  const auto rate = [](const char* qps) {
+    return rate_of(run_well(with(kStream, {{"dc.targets", "5"},
+                                           {"dc.connect_interval", "55ns"},
+                                           {"workload.op", "read"},
+                                           {"workload.msg_size", "32"},
+                                           {"workload.threads", "8"},
+                                           {"workload.qps", qps},
+                                           {"workload.depth", "16"},
+                                           {"workload.iterations", "24000"},
+                                           {"sim.warmup", "2000"}})));
+  };
+  const double one = rate("8");
+  const double four = rate("32");
+  EXPECT_GT(four, 1.8 * one);
+  // Four in five messages change the peer: 1 / (0.8 x 55 ns).
+  EXPECT_LE(four, 1.02 * 1e3 / (0.8 * 55));
+  EXPECT_NEAR(rate("64"), 1e3 / (0.8 * 55), 0.05 * 1e3 / (0.8 * 55));
 }
 
 /// Small READs over `qps` queue pairs with `window` each, on a device that holds 128 WQEs and 64

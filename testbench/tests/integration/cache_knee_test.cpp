@@ -167,6 +167,69 @@ TEST(CacheKneeTest, RateFallsWhereQueuePairsPassTheContexts) {
   EXPECT_NEAR(time_of(one_at_a_time(queue_pairs(64))), missed, 0.03 * missed);
 }
 
+TEST(CacheKneeTest, QueuePairsAtRandomAndByZipfMissAsTheReference) {
+  // A WRITE at a time: its context is looked up for the request and, when it is answered, once more
+  // at either end; nothing else is used between.
+  const double here = time_of(one_at_a_time(queue_pairs(16)));
+  const double missed = time_of(one_at_a_time(queue_pairs(33)));
+  for (const char* order : {"zipf"}) {
+    SCOPED_TRACE(order);
+    const ProgramRun run = one_at_a_time(
+        with(queue_pairs(96), {{"workload.qp_order", order}, {"workload.depth", "16"}}));
+    const ReferenceCache reference = reference_of(order, 96, "flow0.qps0");
+    for (const std::string host : {"host0", "host1"}) {
+      EXPECT_EQ(counts_of(run, host + ".nic.qpc_cache").misses, reference.misses) << host;
+    }
+    const double share = static_cast<double>(reference.misses) / 1500;
+    EXPECT_NEAR(time_of(run), here + share * (missed - here), 0.03 * missed);
+  }
+}
+
+TEST(CacheKneeTest, OneRegionOfAllQueuePairsNeedsOneKey) {
+  // 64 queue pairs in turn: with a region for each none of 32 keys is used again in time.
+  const Settings many = with(queue_pairs(64), {{"nic.mpt_cache.entries", "32"},
+                                               {"nic.mpt_cache.ways", "32"},
+                                               {"nic.qpc_cache.entries", "128"},
+                                               {"nic.qpc_cache.ways", "128"}});
+  const Counts own = counts_of(one_at_a_time(many), "host1.nic.mpt_cache");
+  EXPECT_EQ(own.hits, 0U);
+  const Counts shared = counts_of(one_at_a_time(with(many, {{"workload.mr_per_qp", "false"}})),
+                                  "host1.nic.mpt_cache");
+  EXPECT_EQ(shared.misses, 1U);
+}
+
+TEST(CacheKneeTest, EvictedWorkRequestsAreReadAgain) {
+  // READs stay in the WQE cache until their answer. In the order of one queue pair LRU gives up the
+  // one that is needed next: with as many outstanding as entries none is read twice, with twice as
+  // many each is, but for those of the beginning. A line is a read of its own over PCIe.
+  constexpr std::uint64_t kMessages = 2000;
+  const auto reads = [](const char* outstanding) {
+    return run_well({{"workload.pattern", "bandwidth"},
+                     {"workload.op", "read"},
+                     {"workload.msg_size", "8"},
+                     {"workload.depth", "64"},
+                     {"workload.iterations", std::to_string(kMessages)},
+                     {"sim.warmup", "0"},
+                     {"sim.payload", "none"},
+                     {"link.delay", "20us"},
+                     {"link.flow_control", "none"},
+                     {"transport.protocol", "rocev2"},
+                     {"nic.max_rd_atomic", "64"},
+                     {"transport.max_rd_atomic", outstanding},
+                     {"transport.max_dest_rd_atomic", "64"},
+                     {"nic.wqe_cache.entries", "16"},
+                     {"nic.wqe_cache.ways", "16"}});
+  };
+  const ProgramRun fit = reads("16");
+  const Counts kept = counts_of(fit, "host0.nic.wqe_cache");
+  EXPECT_EQ(kept.misses, 0U);
+  EXPECT_EQ(kept.hits, kMessages);
+  const ProgramRun spilled = reads("32");
+  const Counts lost = counts_of(spilled, "host0.nic.wqe_cache");
+  EXPECT_EQ(lost.hits + lost.misses, kMessages);
+  EXPECT_GE(lost.misses, kMessages - 64);
+}
+
 TEST(CacheKneeTest, RateFallsWhereRegionsPassTheKeys) {
   const double here = time_of(one_at_a_time(regions(16, "sequential")));
   EXPECT_NEAR(time_of(one_at_a_time(regions(32, "sequential"))), here, 0.03 * here);

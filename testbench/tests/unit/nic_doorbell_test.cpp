@@ -133,6 +133,50 @@ TEST(DoorbellUnit, AWqeOfSeveralBlocksIsUsedWhenComplete) {
   EXPECT_EQ(rig.table.find(4)->sq_producer, 2U);  // 0xFFFF + 3, modulo 2^16
 }
 
+TEST(DoorbellUnit, BlocksOfTwoWqesOnOneRegisterMix) {
+  Rig rig;
+  const auto a = make_wqe(3, 7, 2);
+  const auto b = make_wqe(4, 9, 2);
+  const auto block = [](const std::vector<std::uint8_t>& wqe, std::size_t i) {
+    const auto from = wqe.begin() + static_cast<std::ptrdiff_t>(i * kWqeBlockBytes);
+    return std::vector<std::uint8_t>{from, from + kWqeBlockBytes};
+  };
+  const std::uint64_t first = BarLayout::kSendDoorbell;
+  rig.stores.write(first, block(a, 0));
+  rig.stores.write(first, block(b, 0));
+  rig.stores.write(first + kWqeBlockBytes, block(a, 1));
+  rig.stores.write(first + kWqeBlockBytes, block(b, 1));
+  sc_core::sc_start();
+  // A's head was a doorbell: it is fetched from its ring. B's head is taken with A's tail.
+  EXPECT_EQ(rig.unit.interleaved(), 1U);
+  EXPECT_EQ(rig.table.find(3)->sq_producer, 9U);
+  EXPECT_EQ(rig.table.find(4)->sq_producer, 11U);
+  EXPECT_EQ(rig.wqes.pushes, (std::vector<QpCall>{{4, nanoseconds(10)}}));
+  std::vector<std::uint8_t> mixed = block(b, 0);
+  const std::vector<std::uint8_t> tail = block(a, 1);
+  mixed.insert(mixed.end(), tail.begin(), tail.end());
+  EXPECT_EQ(rig.wqes.pushed, mixed);
+  EXPECT_EQ(rig.unit.ignored(), 1U);  // B's own tail
+}
+
+TEST(DoorbellUnit, RegistersOfTheirOwnKeepWqesApart) {
+  Rig rig;
+  const auto a = make_wqe(3, 7, 2);
+  const auto b = make_wqe(4, 9, 2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto at = static_cast<std::ptrdiff_t>(i * kWqeBlockBytes);
+    const std::uint64_t offset = i * kWqeBlockBytes;
+    rig.stores.write(BarLayout::blueflame_register(1) + offset,
+                     {a.begin() + at, a.begin() + at + kWqeBlockBytes});
+    rig.stores.write(BarLayout::blueflame_register(2) + offset,
+                     {b.begin() + at, b.begin() + at + kWqeBlockBytes});
+  }
+  sc_core::sc_start();
+  EXPECT_EQ(rig.unit.interleaved(), 0U);
+  EXPECT_EQ(rig.wqes.pushes, (std::vector<QpCall>{{3, nanoseconds(10)}, {4, nanoseconds(12)}}));
+  EXPECT_EQ(rig.wqes.pushed, b);
+}
+
 TEST(DoorbellUnit, UnknownQueuesAndRegistersAreIgnoredAndCounted) {
   Rig rig;
   rig.stores.doorbell(2, 1);

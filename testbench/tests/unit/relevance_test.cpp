@@ -26,7 +26,7 @@ TEST(Relevance, AnOptionThatChangesNothingIsNamedWithWhatItNeeds) {
   EXPECT_EQ(found({{"tcp.window", "1MiB"}}),
             std::vector<std::string>{"tcp.window (needs transport.protocol=iwarp)"});
   EXPECT_TRUE(found({{"tcp.window", "1MiB"}, {"transport.protocol", "iwarp"}}).empty());
-  EXPECT_EQ(found({{"workload.op", "dma_read"}, {"workload.qps", "4"}}).size(), 1U);
+  EXPECT_EQ(found({{"workload.op", "dma_read"}, {"workload.mr_size", "1MiB"}}).size(), 1U);
   EXPECT_EQ(found({{"workload.gap", "1us"}, {"workload.pattern", "bandwidth"}}),
             std::vector<std::string>{"workload.gap (needs workload.pattern=latency)"});
   EXPECT_EQ(found({{"transport.vlan_id", "7"}, {"transport.protocol", "rocev2"}}),
