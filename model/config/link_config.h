@@ -20,6 +20,8 @@ struct FabricConfig {
   std::string topology;       ///< back_to_back | single_switch
   std::uint32_t silent_host;  ///< its NIC ignores what arrives from silent_from on; or kNoHost
   Time silent_from;
+  std::uint32_t fatal_host;  ///< its NIC fails for good at fatal_at; or kNoHost
+  Time fatal_at;
 };
 
 struct LinkConfig {

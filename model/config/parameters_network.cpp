@@ -28,6 +28,17 @@ void add_fabric(ParameterTable& table) {
       .range(0, kHour)
       .assumed("free choice of the user")
       .means("simulated time from which on fabric.silent_host is silent");
+  table.count("fabric.fatal_host", RNIC_FIELD(fabric.fatal_host), "none")
+      .range(0, 63)
+      .or_word("none", kNoHost)
+      .assumed("free choice of the user")
+      .means(
+          "a host whose NIC fails for good: it raises DEVICE_FATAL, all its queue pairs are in "
+          "error, commands fail with EIO");
+  table.time("fabric.fatal_at", RNIC_FIELD(fabric.fatal_at), "0")
+      .range(0, kHour)
+      .assumed("free choice of the user")
+      .means("simulated time at which the NIC of fabric.fatal_host fails");
 }
 
 void add_link(ParameterTable& table) {

@@ -189,6 +189,29 @@ void add_queues(ParameterTable& table) {
                                                               {"event", Completion::kEvent}})
       .assumed("as perftest without --events")
       .means("how threads learn of completions: by polling, or asleep until an event");
+  table.count("workload.cq_count", RNIC_FIELD(workload.cq_count), "1")
+      .range(1, 65535)
+      .in("completions")
+      .assumed("without moderation, as perftest; 16 bits as ibv_modify_cq's cq_count")
+      .means("completions that raise one event together (workload.completion=event)");
+  table.time("workload.cq_period", RNIC_FIELD(workload.cq_period), "0us")
+      .range(0, 65535e3)
+      .assumed("16 bits of us as ibv_modify_cq's cq_period; the default goes with cq_count=1")
+      .means(
+          "an event comes no later than this after the first completion that waits for "
+          "workload.cq_count; whole us");
+  table.flag("workload.solicited_only", RNIC_FIELD(workload.solicited_only), "false")
+      .assumed("as perftest, whose ibv_req_notify_cq asks for any completion")
+      .means(
+          "receivers that wait for events wake only for messages with the solicited bit and for "
+          "errors");
+  table.count("workload.solicited_every", RNIC_FIELD(workload.solicited_every), "1")
+      .range(1, 16384)
+      .in("messages")
+      .assumed(kFreeChoice)
+      .means(
+          "with workload.solicited_only: every n-th message of a QP, and its last, carries the "
+          "solicited bit");
   table.time("workload.poll_interval", RNIC_FIELD(workload.poll_interval), "0ns")
       .range(0, 1e9)
       .assumed(kFreeChoice)
@@ -226,9 +249,8 @@ void add_queues(ParameterTable& table) {
                         {"no_handle", Mistake::kNoHandle}})
       .assumed("an experiment with errors")
       .means(
-          "what is wrong with one message of the first flow (bandwidth pattern); the result's "
-          "completions tell how it and those behind it end. qp_right, no_handle: with all "
-          "messages");
+          "what is wrong with one message of the first flow; the result's completions tell how it "
+          "and those behind it end. qp_right, no_handle: with all messages");
   table.count("workload.mistake_at", RNIC_FIELD(workload.mistake_at), "1")
       .range(1, 1e12)
       .in("message")

@@ -145,9 +145,10 @@ void check_network(const Config& config) {
         "link.flow_control=pause needs an Ethernet protocol, not ib (valid: none|credit)");
   }
   check_service_levels(config);
-  if (config.fabric.silent_host != kNoHost && config.fabric.silent_host >= config.fabric.hosts) {
-    throw ConfigError(equals("fabric.silent_host", config.fabric.silent_host) +
-                      " does not exist (valid: below " +
+  for (const auto& [key, host] : {std::pair{"fabric.silent_host", config.fabric.silent_host},
+                                  std::pair{"fabric.fatal_host", config.fabric.fatal_host}}) {
+    if (host == kNoHost || host < config.fabric.hosts) continue;
+    throw ConfigError(equals(key, host) + " does not exist (valid: below " +
                       equals("fabric.hosts", config.fabric.hosts) + ")");
   }
   const std::uint32_t cables =
@@ -325,6 +326,11 @@ void check_dma_workload(const WorkloadConfig& workload) {
     throw ConfigError(equals("workload.window", workload.window) +
                       " does not fit a host's memory beside its queues (valid: 15GiB at most)");
   }
+  if (workload.completion == Completion::kEvent) {
+    throw ConfigError(
+        "workload.completion=event does not go with workload.op=dma_*: a DMA engine has no "
+        "completion queue");
+  }
   if (workload.msg_size == 0) {
     throw ConfigError(
         "workload.msg_size=0 leaves a dma_* operation nothing to do (valid: 1 B or "
@@ -336,6 +342,35 @@ void check_dma_workload(const WorkloadConfig& workload) {
         equals("workload.msg_size", workload.msg_size) +
         (workload.offset == 0 ? "" : " at " + equals("workload.offset", workload.offset)));
   }
+}
+
+/// Something on the way may lose a packet, or bring it out of turn.
+bool loses_packets(const Config& config) {
+  const LinkConfig& link = config.link;
+  return link.loss_rate + link.corrupt_rate + link.burst_rate + link.reorder_rate +
+                 config.network_switch.corrupt_rate >
+             0 ||
+         !link.drop_list.empty() || !link.corrupt_list.empty() || !link.reorder_list.empty() ||
+         link.down_time > kTimeZero || config.fabric.silent_host != kNoHost;
+}
+
+/// Keys of plain messages that a program would not look at.
+void check_what_programs_ignore(const Config& config) {
+  const WorkloadConfig& w = config.workload;
+  const auto need = [](bool met, const char* what) {
+    if (!met) throw ConfigError(std::string("workload.program needs ") + what);
+  };
+  need(w.pattern == Pattern::kLatency, "no workload.pattern: it is one of its own");
+  need(config.fabric.hosts == 2, "fabric.hosts=2: it runs between host 0 and host 1");
+  need(w.qps == 1 || w.program == Program::kSpinLock,
+       "workload.qps=1, except spin_lock (as many clients)");
+  need(w.mrs == 1, "workload.mrs=1");
+  need(w.local_memory == BufferMemory::kHost && w.remote_memory == BufferMemory::kHost,
+       "workload.local_memory=host and workload.remote_memory=host");
+  need(
+      config.transport.type == TransportType::kRc || !loses_packets(config),
+      "transport.type=rc where packets are lost or reordered: it would wait for ever for a message "
+      "that nobody sends again");
 }
 
 void check_program(const Config& config) {
@@ -352,6 +387,7 @@ void check_program(const Config& config) {
   if (config.workload.msg_size == 0) {
     throw ConfigError("workload.program needs a workload.msg_size of at least 1 B");
   }
+  check_what_programs_ignore(config);
 }
 
 /// A mistake that the operation or service cannot make would never be seen.
@@ -364,8 +400,11 @@ void check_mistake(const Config& config) {
   const auto need = [](bool met, const char* what) {
     if (!met) throw ConfigError(std::string("this workload.mistake needs ") + what);
   };
-  need(workload.program == Program::kNone && workload.pattern == Pattern::kBandwidth,
-       "workload.pattern=bandwidth and no workload.program");
+  need(workload.program == Program::kNone, "no workload.program");
+  need(
+      workload.pattern == Pattern::kBandwidth || config.transport.type == TransportType::kRc,
+      "workload.pattern=bandwidth or transport.type=rc (nobody tells a ping-pong of a lost message "
+      "whose sender gets no answer)");
   // One in a RECV is made on the first queue pair.
   const bool in_recv = mistake == Mistake::kRecvSmall || mistake == Mistake::kRecvKey;
   const std::uint64_t messages =
@@ -428,6 +467,44 @@ void check_buffers(const Config& config) {
           "with workload.pattern=bandwidth");
 }
 
+/// What would let a thread sleep for ever, or would not be seen.
+void check_events(const Config& config) {
+  const WorkloadConfig& w = config.workload;
+  const bool moderated = w.cq_count > 1 || w.cq_period > kTimeZero;
+  if ((moderated || w.solicited_only) &&
+      (w.completion != Completion::kEvent || w.program != Program::kNone)) {
+    throw ConfigError(std::string(moderated ? "workload.cq_count and workload.cq_period"
+                                            : "workload.solicited_only") +
+                      " need workload.completion=event and no workload.program");
+  }
+  if (moderated && (w.cq_count < 2 || w.cq_period == kTimeZero)) {
+    throw ConfigError(
+        "workload.cq_count above 1 and workload.cq_period go together: the last completions are "
+        "fewer than the count and would never raise an event");
+  }
+  if (w.cq_period % microseconds(1) != kTimeZero) {
+    throw ConfigError("workload.cq_period must be a whole number of us");
+  }
+  if (!w.solicited_only) return;
+  if (!takes_recv(w.op) || w.bidirectional) {
+    throw ConfigError(
+        "workload.solicited_only needs a workload.op that takes RECVs, and no "
+        "workload.bidirectional (own completions of a shared queue raise no solicited event)");
+  }
+  if (w.pattern == Pattern::kLatency && w.solicited_every > 1) {
+    throw ConfigError(equals("workload.solicited_every", w.solicited_every) +
+                      " needs workload.pattern=bandwidth: each message of a ping-pong is awaited");
+  }
+  // Asleep, the receiver posts no RECV: those posted must last until the next solicited message.
+  const std::uint32_t needed = w.solicited_every + w.recv_batch - 1;
+  if (w.pattern == Pattern::kBandwidth && w.recv_depth < needed) {
+    throw ConfigError(equals("workload.recv_depth", w.recv_depth) +
+                      " leaves the sleeping receiver without a RECV before the next solicited "
+                      "message (valid: at least solicited_every + recv_batch - 1, " +
+                      std::to_string(needed) + ")");
+  }
+}
+
 void check_workload(const Config& config) {
   const WorkloadConfig& workload = config.workload;
   if (is_dma(workload.op)) {
@@ -436,6 +513,7 @@ void check_workload(const Config& config) {
   }
   check_mistake(config);
   check_buffers(config);
+  check_events(config);
   at_most("workload.signal_every", workload.signal_every, "workload.depth", workload.depth);
   at_most("workload.post_batch", workload.post_batch, "workload.depth", workload.depth);
   at_most("workload.recv_batch", workload.recv_batch, "workload.recv_depth", workload.recv_depth);
@@ -461,7 +539,7 @@ void check_workload(const Config& config) {
                       " does not suit an atomic workload.op: atomics work on 8 B");
   }
   if (workload.completion == Completion::kEvent && workload.op == Op::kWrite &&
-      workload.pattern == Pattern::kLatency) {
+      workload.pattern == Pattern::kLatency && workload.program == Program::kNone) {
     throw ConfigError(
         "workload.completion=event does not suit workload.op=write with workload.pattern=latency: "
         "nothing completes at the peer (valid: send|send_imm|write_imm|read, or poll)");

@@ -102,10 +102,14 @@ struct WorkloadConfig {
   std::uint64_t window;  ///< bytes that DMA operations touch
   std::uint32_t offset;  ///< start of messages and DMA accesses past their alignment
   Completion completion;
-  Time poll_interval;      ///< between two looks; 0: spins
-  Time gap;                ///< latency pattern: pause before each message of the client
-  bool srq;                ///< the RECVs of a thread come from one shared queue
-  std::uint32_t idle_qps;  ///< further connected QPs that stay silent
+  std::uint32_t cq_count;         ///< moderation of events: completions that one stands for
+  Time cq_period;                 ///< but no later than this after the first of them
+  bool solicited_only;            ///< RECVs' events only of messages that ask for one
+  std::uint32_t solicited_every;  ///< every n-th message asks for an event of the receiver
+  Time poll_interval;             ///< between two looks; 0: spins
+  Time gap;                       ///< latency pattern: pause before each message of the client
+  bool srq;                       ///< the RECVs of a thread come from one shared queue
+  std::uint32_t idle_qps;         ///< further connected QPs that stay silent
   Mistake mistake;
   std::uint64_t mistake_at;  ///< which message of the first flow, from 1
 };

@@ -9,6 +9,7 @@ namespace rnic::host {
 enum class Status : std::uint8_t {
   kOk = 0,
   kEperm = 1,
+  kEio = 5,
   kEnomem = 12,
   kEfault = 14,
   kEbusy = 16,
@@ -22,6 +23,8 @@ constexpr const char* status_name(Status status) {
       return "ok";
     case Status::kEperm:
       return "EPERM";
+    case Status::kEio:
+      return "EIO";
     case Status::kEnomem:
       return "ENOMEM";
     case Status::kEfault:

@@ -17,6 +17,19 @@ namespace {
 constexpr std::uint64_t kRingChunk = 1U << 20;
 constexpr std::uint32_t kNoDomain = ~0U;  // user count of a protection domain that is gone
 
+PortAttr port_of(const config::Config& config) {
+  constexpr std::uint32_t kLargestPathMtu = 4096;
+  constexpr std::uint32_t kLongestMessage = 1U << 31;  // IBTA vol 1, 9.7.6
+  PortAttr port;
+  port.max_mtu = std::max(kLargestPathMtu, config.transport.mtu);
+  port.active_mtu = config.transport.mtu;
+  port.max_msg_sz = kLongestMessage;
+  port.pkey_tbl_len = 1;
+  port.active_gbps = config.link.rate.to_gbps();
+  port.ethernet = config.transport.protocol != config::Protocol::kIb;
+  return port;
+}
+
 }  // namespace
 
 Context::Context(const sc_core::sc_module_name& name, const config::Config& config,
@@ -27,6 +40,7 @@ Context::Context(const sc_core::sc_module_name& name, const config::Config& conf
       nic_(config.nic),
       cpu_(config.cpu),
       memory_config_(config.memory),
+      port_(port_of(config)),
       connection_setup_(config.transport.protocol == config::Protocol::kIwarp
                             ? config.tcp.connection_setup
                             : kTimeZero),
@@ -145,7 +159,14 @@ CommandStatus Context::execute(Core& core, const protocol::CommandMailbox& mailb
 }
 
 Status Context::execute_status(Core& core, const protocol::CommandMailbox& mailbox) {
-  return execute(core, mailbox) == CommandStatus::kOk ? Status::kOk : Status::kEinval;
+  switch (execute(core, mailbox)) {
+    case CommandStatus::kOk:
+      return Status::kOk;
+    case CommandStatus::kDeviceFailed:
+      return Status::kEio;
+    default:
+      return Status::kEinval;
+  }
 }
 
 stats::DeliveryMeter* Context::meter_of(std::uint32_t qpn) {

@@ -99,6 +99,7 @@ struct QueuePair {
   std::uint16_t sq_head = 0;
   Ring<std::uint64_t> recvs;  ///< wr_ids of posted RECVs
   std::uint16_t rq_head = 0;
+  std::unique_ptr<QpAttr> alternate;  ///< fields of the alternate path as they were loaded last
   std::vector<stats::MessageTrace*> traces;  ///< by ring block
   stats::DeliveryMeter* meter = nullptr;     ///< of what arrives here; may stay null
 };
@@ -119,6 +120,8 @@ struct DriverStats {
   std::uint64_t interrupts = 0;
   std::uint64_t syscalls = 0;  ///< of waiting for events
   RegistrationStats registration;
+  std::uint64_t completion_events = 0;
+  std::array<std::uint64_t, protocol::kAsyncEventTypes> async_events{};  ///< by type
   std::uint64_t page_faults = 0;
   std::uint64_t pages_on_demand = 0;  ///< mapped for faults and by advise_mr
 };
@@ -220,6 +223,15 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
   Status modify_qp(Core& core, QueuePair& qp, const QpAttr& attr, std::uint32_t mask);
   /// State as the device has it.
   protocol::QpState query_qp(Core& core, QueuePair& qp);
+  /// ibv_query_qp: all attributes as the device has them (PSNs: of the next packets), and what the
+  /// queue pair was created with.
+  Status query_qp(Core& core, QueuePair& qp, QpAttr& attr, QpInitAttr& init);
+  /// ibv_query_srq: the limit is 0 once its event was raised.
+  Status query_srq(Core& core, const SharedReceiveQueue& srq, SrqAttr& attr);
+  /// What the device can do at most.
+  DeviceAttr query_device() const;
+  /// EINVAL: no such port.
+  Status query_port(Core& core, std::uint8_t port_num, PortAttr& attr);
   /// Its completions that were not polled are gone with it.
   Status destroy_qp(Core& core, QueuePair* qp);
 
@@ -261,6 +273,10 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
   QueuePair* find_qp(std::uint32_t qpn);
 
  private:
+  /// Values that the kernel looks at before the device does.
+  static bool numbers_valid(const QpAttr& attr, std::uint32_t mask);
+  /// Loads an alternate path and moves the state of path migration, as `mask` asks.
+  Status modify_migration(Core& core, QueuePair& qp, const QpAttr& attr, std::uint32_t mask);
   Status check_send(const QueuePair& qp, const SendWr& wr);
   static Status check_key_operation(const QueuePair& qp, const SendWr& wr);
   void fill_key_operation(const SendWr& wr);
@@ -351,6 +367,7 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
   const config::NicConfig nic_;
   const config::CpuConfig cpu_;
   const config::MemoryConfig memory_config_;
+  const PortAttr port_;          ///< but for its state
   const Time connection_setup_;  ///< iWARP: on the way to RTS
   PhysicalMemory& memory_;
   AddressSpace& space_;

@@ -9,8 +9,6 @@ namespace rnic::host::verbs {
 
 namespace {
 
-constexpr std::uint32_t kMaxCqEntries = 1U << 22;  // as mlx5 devices
-
 struct CqeRing {
   std::uint64_t address;
   std::uint32_t log_entries;

@@ -55,6 +55,7 @@ void Context::handle_interrupt(std::uint32_t& eqn) {
 
 void Context::handle_event(const protocol::Event& event) {
   if (event.type == EventType::kCompletion) {
+    ++stats_.completion_events;
     if (event.number == 0 || event.number > cqs_.size()) return;
     const CompletionQueue* cq = cqs_[event.number - 1].get();
     if (cq != nullptr && cq->channel != nullptr) notify_channel(*cq);
@@ -65,6 +66,7 @@ void Context::handle_event(const protocol::Event& event) {
     return;
   }
   async_events_.push_back(event);
+  ++stats_.async_events.at(static_cast<std::size_t>(event.type));
   const AsyncEvent about = to_async_event(event);
   switch (event.type) {
     case EventType::kQpFatal:
@@ -72,6 +74,11 @@ void Context::handle_event(const protocol::Event& event) {
     case EventType::kQpAccessError:
     case EventType::kQpLastWqeReached:
       if (about.qp != nullptr) learn_of_error(*about.qp);
+      break;
+    case EventType::kDeviceFatal:
+      for (const auto& qp : qps_) {
+        if (qp != nullptr && qp->state != QpState::kReset) learn_of_error(*qp);
+      }
       break;
     case EventType::kCqError:
       if (about.cq != nullptr) about.cq->failed = true;
@@ -104,8 +111,10 @@ AsyncEvent Context::to_async_event(const protocol::Event& event) {
       if (number > 0 && number <= srqs_.size()) out.srq = srqs_[number - 1].get();
       break;
     case EventType::kDeviceFatal:
+      break;
     case EventType::kPortActive:
     case EventType::kPortError:
+      out.port_num = static_cast<std::uint8_t>(number);
       break;
     default:
       out.qp = find_qp(number);

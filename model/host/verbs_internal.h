@@ -17,6 +17,12 @@ inline constexpr std::uint32_t kLogEventEntries = 10;
 inline constexpr std::uint32_t kAsyncEvents = 0;
 inline constexpr std::uint32_t kCompletionEvents = 1;
 
+// Limits of the device that query_device() tells.
+inline constexpr std::uint32_t kMaxCqEntries = 1U << 22;  // as mlx5 devices
+inline constexpr std::uint32_t kMaxSrqWr = 1U << 15;      // slots have 16-bit numbers
+inline constexpr std::uint32_t kMaxLogSendBlocks = 15;    // 16-bit indices
+inline constexpr std::uint32_t kMaxSendBlocks = 1U << kMaxLogSendBlocks;
+
 constexpr std::uint32_t ceil_log2(std::uint64_t n) {
   std::uint32_t log = 0;
   while ((std::uint64_t{1} << log) < n) ++log;

@@ -37,7 +37,7 @@ QueuePair* Context::create_qp(Core& core, std::uint32_t pd, CompletionQueue& sen
   scratch_.length = attr.max_inline_data;
   blocks = std::max(blocks, protocol::wqe_blocks(scratch_));
   qp->sq_log_blocks = ceil_log2(std::uint64_t{attr.max_send_wr} * blocks);
-  if (qp->sq_log_blocks > 15) return nullptr;  // 16-bit indices
+  if (qp->sq_log_blocks > kMaxLogSendBlocks) return nullptr;
   qp->sq_address = allocate_ring(std::uint64_t{kWqeBlockBytes} << qp->sq_log_blocks);
   if (attr.srq != nullptr) {
     qp->cap.max_recv_wr = 0;
@@ -81,8 +81,14 @@ Status Context::modify_qp(Core& core, QueuePair& qp, const QpAttr& attr, std::ui
   const QpState current = current_given ? attr.cur_qp_state : qp.state;
   // Without kState attributes change and the state stays.
   const QpState target = (mask & QpAttrMask::kState) != 0 ? attr.qp_state : current;
-  if (!protocol::qp_transition_allowed(qp.cap.qp_type, current, target, mask)) {
+  if (!protocol::qp_transition_allowed(qp.cap.qp_type, current, target, mask) ||
+      !numbers_valid(attr, mask)) {
     return Status::kEinval;
+  }
+  constexpr std::uint32_t kMigration = QpAttrMask::kAltPath | QpAttrMask::kPathMigState;
+  const bool new_path = (mask & QpAttrMask::kAltPath) != 0;
+  if ((mask & QpAttrMask::kPathMigState) != 0 && !new_path && qp.alternate == nullptr) {
+    return Status::kEinval;  // there is nothing to migrate to
   }
   protocol::CommandMailbox mailbox{};
   mailbox.opcode = CommandOpcode::kModifyQp;
@@ -106,10 +112,40 @@ Status Context::modify_qp(Core& core, QueuePair& qp, const QpAttr& attr, std::ui
   m.drain_event = attr.en_sqd_async_notify && (mask & QpAttrMask::kEnSqdAsyncNotify) != 0;
   m.av = attr.ah_attr;
   if (current == QpState::kRtr && target == QpState::kRts) core.spend(connection_setup_);
-  if (execute(core, mailbox) != CommandStatus::kOk) return Status::kEinval;
+  const Status status = execute_status(core, mailbox);
+  if (status != Status::kOk) return status;
   qp.state = target;
-  if (target == QpState::kReset) forget_work(qp);
-  return Status::kOk;
+  if (target == QpState::kReset) {
+    forget_work(qp);
+    qp.alternate.reset();
+  }
+  return (mask & kMigration) != 0 ? modify_migration(core, qp, attr, mask) : Status::kOk;
+}
+
+bool Context::numbers_valid(const QpAttr& attr, std::uint32_t mask) {
+  // One port, and a table of one partition key.
+  constexpr std::uint8_t kPort = 1;
+  constexpr std::uint32_t kLongestTimeout = 31;
+  const auto has = [mask](std::uint32_t bit) { return (mask & bit) != 0; };
+  if (has(QpAttrMask::kPort) && attr.port_num != kPort) return false;
+  if (has(QpAttrMask::kPkeyIndex) && attr.pkey_index != 0) return false;
+  if (has(QpAttrMask::kPathMigState) && attr.path_mig_state == protocol::PathMigration::kArmed) {
+    return false;  // only the device gets there
+  }
+  return !has(QpAttrMask::kAltPath) || (attr.alt_port_num == kPort && attr.alt_pkey_index == 0 &&
+                                        attr.alt_timeout <= kLongestTimeout);
+}
+
+Status Context::modify_migration(Core& core, QueuePair& qp, const QpAttr& attr,
+                                 std::uint32_t mask) {
+  protocol::CommandMailbox mailbox{};
+  mailbox.opcode = CommandOpcode::kMigrateQp;
+  mailbox.migrate_qp = {qp.qpn, mask, attr.path_mig_state, attr.alt_timeout, attr.alt_ah_attr};
+  const Status status = execute_status(core, mailbox);
+  if (status == Status::kOk && (mask & QpAttrMask::kAltPath) != 0) {
+    qp.alternate = std::make_unique<QpAttr>(attr);
+  }
+  return status;
 }
 
 void Context::forget_work(QueuePair& qp) {
@@ -121,18 +157,6 @@ void Context::forget_work(QueuePair& qp) {
   // The device reads the record again on the way to RTR.
   constexpr std::uint8_t kNothingPosted[protocol::DoorbellRecord::kBytes] = {};
   memory_.write(qp.doorbell_record, kNothingPosted, sizeof kNothingPosted);
-}
-
-protocol::QpState Context::query_qp(Core& core, QueuePair& qp) {
-  protocol::CommandMailbox mailbox{};
-  mailbox.opcode = CommandOpcode::kQueryQp;
-  mailbox.object = {qp.qpn};
-  std::uint8_t state = 0;
-  if (execute(core, mailbox) == CommandStatus::kOk) {
-    memory_.read(mailbox_address_ + protocol::kCommandResultOffset, &state, 1);
-    qp.state = static_cast<protocol::QpState>(state);
-  }
-  return qp.state;
 }
 
 Status Context::destroy_qp(Core& core, QueuePair* qp) {

@@ -12,8 +12,6 @@ using protocol::kSrqNextBytes;
 
 namespace {
 
-constexpr std::uint32_t kMaxSrqWr = 1U << 15;  // slots have 16-bit numbers
-
 std::uint32_t stride_of(const SharedReceiveQueue& srq) {
   return kSrqNextBytes + srq.cap.max_sge * protocol::kWqeSegmentBytes;
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "protocol/address_vector.h"
+#include "protocol/command.h"
 #include "protocol/event.h"
 #include "protocol/qp_state.h"
 #include "protocol/work_request.h"
@@ -151,9 +152,17 @@ struct SrqInitAttr {
   std::uint32_t max_sge = 1;
 };
 
+/// ibv_srq_attr, as query_srq() has it.
+struct SrqAttr {
+  std::uint32_t max_wr = 0;
+  std::uint32_t max_sge = 0;
+  std::uint32_t srq_limit = 0;  ///< 0: not armed
+};
+
 /// An asynchronous event (ibv_async_event) and the object that it is about; the others are null.
 struct AsyncEvent {
   protocol::EventType type = protocol::EventType::kDeviceFatal;
+  std::uint32_t port_num = 0;  ///< of a port's events
   QueuePair* qp = nullptr;
   CompletionQueue* cq = nullptr;
   SharedReceiveQueue* srq = nullptr;
@@ -189,6 +198,49 @@ struct QpAttr {
   std::uint32_t max_dest_rd_atomic = 1;
   bool en_sqd_async_notify = false;  ///< to SQD: raise SQ_DRAINED when the send queue is idle
   protocol::AddressVector ah_attr;
+  std::uint16_t pkey_index = 0;
+  std::uint8_t port_num = 1;
+  protocol::AddressVector alt_ah_attr;
+  std::uint16_t alt_pkey_index = 0;
+  std::uint8_t alt_port_num = 1;
+  std::uint8_t alt_timeout = 0;
+  protocol::PathMigration path_mig_state = protocol::PathMigration::kMigrated;
+  bool sq_draining = false;  ///< query: in SQD, work is under way
+};
+
+/// ibv_device_attr with the limits that the model has.
+struct DeviceAttr {
+  std::uint64_t max_mr_size = 0;    ///< bytes
+  std::uint64_t page_size_cap = 0;  ///< bit mask of sizes in bytes
+  std::uint32_t max_qp = 0;
+  std::uint32_t max_qp_wr = 0;  ///< of the smallest requests
+  std::uint32_t max_sge = 0;
+  std::uint32_t max_sge_rd = 0;  ///< of a READ
+  std::uint32_t max_inline = 0;  ///< bytes (verbs tell it by create_qp only)
+  std::uint32_t max_cq = 0;
+  std::uint32_t max_cqe = 0;
+  std::uint32_t max_mr = 0;
+  std::uint32_t max_qp_rd_atom = 0;       ///< as responder
+  std::uint32_t max_qp_init_rd_atom = 0;  ///< as requester
+  std::uint32_t max_res_rd_atom = 0;      ///< max_qp_rd_atom on all queue pairs
+  std::uint32_t max_srq = 0;
+  std::uint32_t max_srq_wr = 0;
+  std::uint32_t max_srq_sge = 0;
+  std::uint16_t max_pkeys = 0;
+  std::uint8_t phys_port_cnt = 0;
+  bool atomic_hca = false;   ///< IBV_ATOMIC_HCA: atomic among requests to this device
+  bool atomic_glob = false;  ///< IBV_ATOMIC_GLOB: with the CPU's, too
+};
+
+/// ibv_port_attr with what the model has of a port.
+struct PortAttr {
+  protocol::PortState state = protocol::PortState::kDown;
+  std::uint32_t max_mtu = 0;     ///< bytes
+  std::uint32_t active_mtu = 0;  ///< bytes
+  std::uint32_t max_msg_sz = 0;  ///< bytes
+  std::uint16_t pkey_tbl_len = 0;
+  double active_gbps = 0;  ///< data rate (ibv has codes of lanes and speed)
+  bool ethernet = false;   ///< IBV_LINK_LAYER_ETHERNET, else InfiniBand
 };
 
 }  // namespace rnic::host::verbs

@@ -26,6 +26,9 @@ class FrameReceiver {
   /// The last bit of a frame is in. The receiver owns the frame from now on; it calls
   /// LinkPort::release_rx() when the frame leaves the receive buffer.
   virtual void frame_arrived(protocol::Frame* frame, Time now) = 0;
+  /// The cable does not carry anything any more, and does again.
+  virtual void link_lost(Time /*now*/) {}
+  virtual void link_regained(Time /*now*/) {}
 };
 
 /// Whoever feeds a port.
@@ -94,6 +97,9 @@ class LinkPort : public sc_core::sc_module,
   std::uint64_t oversize() const { return oversize_; }
   /// The cable was down and is up again: both ends tell their state anew.
   void retrain() { flow_->link_up(); }
+  /// The receiver is told.
+  void lose_link(Time now) { receiver_->link_lost(now); }
+  void regain_link(Time now) { receiver_->link_regained(now); }
   /// Time for which the peer paused lanes, summed over lanes.
   Time paused(Time now);
   /// Largest fill of a lane's receive buffer, bytes.

@@ -16,6 +16,7 @@ Cable::Cable(const sc_core::sc_module_name& name, Time delay, const FaultConfig&
       delay_(delay),
       frames_(frames),
       outage_(outage),
+      down_alarm_("down_alarm", this, &Cable::go_down),
       up_alarm_("up_alarm", this, &Cable::up_again),
       injector_(faults, seed, this->name(), checksums) {
   for (End& end : ends_) end.cable = this;
@@ -71,15 +72,26 @@ void Cable::repeat(const Frame& frame, End& end, Time delay) {
 }
 
 void Cable::start_of_simulation() {
-  if (outage_.length > kTimeZero) up_alarm_.set(outage_.at + outage_.length);
+  if (outage_.length == kTimeZero) return;
+  down_alarm_.set(outage_.at);
+  up_alarm_.set(outage_.at + outage_.length);
 }
 
-void Cable::up_again(Time /*now*/) {
+void Cable::go_down(Time now) {
+  for (link::LinkPort* port : ports_) {
+    if (port != nullptr) port->lose_link(now);
+  }
+}
+
+void Cable::up_again(Time now) {
   // Twice: what one end tells depends on what the other told before.
   for (int round = 0; round < 2; ++round) {
     for (link::LinkPort* port : ports_) {
       if (port != nullptr) port->retrain();
     }
+  }
+  for (link::LinkPort* port : ports_) {
+    if (port != nullptr) port->regain_link(now);
   }
 }
 

@@ -20,8 +20,9 @@ struct Outage {
 };
 
 /// A cable between two ports: propagation delay, and what goes wrong on the way. It only adds to
-/// the delay annotated on each frame, so it needs no events, but one when an outage ends: then both
-/// ports tell their flow control's state anew, as after a training of the link.
+/// the delay annotated on each frame, so it needs no events, but when an outage begins and ends:
+/// both ports lose their link and get it back, and tell their flow control's state anew, as after a
+/// training of the link.
 class Cable : public sc_core::sc_module {
  public:
   /// `delay` one way. `frames` takes lost frames back. `checksums`: see FaultInjector.
@@ -65,6 +66,7 @@ class Cable : public sc_core::sc_module {
   };
 
   void start_of_simulation() override;
+  void go_down(Time now);
   void up_again(Time now);
   bool down(Time at) const { return at >= outage_.at && at < outage_.at + outage_.length; }
   void repeat(const protocol::Frame& frame, End& end, Time delay);
@@ -74,6 +76,7 @@ class Cable : public sc_core::sc_module {
   Outage outage_;
   link::LinkPort* ports_[2] = {nullptr, nullptr};
   std::uint64_t lost_while_down_ = 0;
+  link::Alarm<Cable> down_alarm_;
   link::Alarm<Cable> up_alarm_;
   FaultInjector injector_;
   std::array<End, 2> ends_;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nic/command_unit.h"
 
+#include <cstddef>
+
+#include "transport/path_migration.h"
+
 namespace rnic::nic {
 
 using protocol::CommandOpcode;
@@ -16,7 +20,8 @@ CommandUnit::CommandUnit(const sc_core::sc_module_name& name, const config::NicC
       latency_(config.command_latency),
       max_rd_atomic_(config.max_rd_atomic),
       any_mtu_(!path_mtus),
-      executing_("executing", this, &CommandUnit::run) {
+      executing_("executing", this, &CommandUnit::run),
+      failing_("failing", this, &CommandUnit::device_failed) {
   commands.bind(*this);
 }
 
@@ -32,24 +37,55 @@ void CommandUnit::dma_done(std::uint64_t token) {
   executing_.post(firmware_.reserve(sim_now(), latency_).end, reinterpret_cast<Command*>(token));
 }
 
+void CommandUnit::start_of_simulation() {
+  if (fails_at_ != kTimeNever) failing_.post(fails_at_, 0);
+}
+
+/// What was posted comes back unexecuted, as from a queue pair in error.
+void CommandUnit::device_failed(std::uint32_t& /*unused*/) {
+  const Time now = sim_now();
+  failed_ = true;
+  if (events.size() > 0) events->raise({protocol::EventType::kDeviceFatal, 0}, now);
+  for (std::uint32_t qpn = 0; qpn < queue_pairs_.size(); ++qpn) {
+    QpContext* qp = queue_pairs_.find(qpn);
+    if (qp != nullptr && qp->state != QpState::kReset) completion->fail(*qp, now);
+  }
+}
+
 void CommandUnit::run(Command*& command) {
   const Time now = sim_now();
+  protocol::CommandMailbox& mailbox = command->mailbox;
+  const CommandStatus status = dispatch(mailbox, now);
+  if (mailbox.opcode == CommandOpcode::kQueryQp && status == CommandStatus::kOk) {
+    // The attributes first: the status tells that they are there.
+    constexpr std::size_t kBody = offsetof(protocol::CommandMailbox, modify_qp);
+    dma->dma_write(now, command->address + kBody, sizeof mailbox.modify_qp,
+                   reinterpret_cast<const std::uint8_t*>(&mailbox.modify_qp),
+                   tlm_ext::Purpose::kCommand, nullptr, 0);
+    dma->dma_write(now, command->address + protocol::kCommandDetailOffset, 1, &mailbox.detail,
+                   tlm_ext::Purpose::kCommand, nullptr, 0);
+  }
   // The bytes from the status on, which a query's result follows.
-  const std::uint8_t answer[2] = {static_cast<std::uint8_t>(dispatch(command->mailbox, now)),
-                                  result_};
+  const std::uint8_t answer[2] = {static_cast<std::uint8_t>(status), result_};
   dma->dma_write(now, command->address + protocol::kCommandStatusOffset, sizeof answer, answer,
                  tlm_ext::Purpose::kCommand, nullptr, 0);
   pool_.give(command);
 }
 
-CommandStatus CommandUnit::dispatch(const protocol::CommandMailbox& mailbox, Time now) {
+CommandStatus CommandUnit::dispatch(protocol::CommandMailbox& mailbox, Time now) {
   result_ = 0;
+  if (failed_) return CommandStatus::kDeviceFailed;
   switch (mailbox.opcode) {
     case CommandOpcode::kCreateQp:
     case CommandOpcode::kModifyQp:
     case CommandOpcode::kDestroyQp:
     case CommandOpcode::kQueryQp:
+    case CommandOpcode::kMigrateQp:
       return dispatch_qp(mailbox, now);
+    case CommandOpcode::kQueryPort:
+      if (port_ == nullptr) return CommandStatus::kBadResource;
+      result_ = static_cast<std::uint8_t>(port_->state());
+      return CommandStatus::kOk;
     case CommandOpcode::kInvalidateMkey:
       translation->invalidate(mailbox.invalidate_mkey.key, mailbox.invalidate_mkey.first_mtt,
                               mailbox.invalidate_mkey.mtt_count);
@@ -106,17 +142,69 @@ CommandStatus CommandUnit::dispatch_queue(const protocol::CommandMailbox& mailbo
   }
 }
 
-CommandStatus CommandUnit::dispatch_qp(const protocol::CommandMailbox& mailbox, Time now) {
+CommandStatus CommandUnit::dispatch_qp(protocol::CommandMailbox& mailbox, Time now) {
   if (mailbox.opcode == CommandOpcode::kCreateQp) return create_qp(mailbox.create_qp);
   if (mailbox.opcode == CommandOpcode::kModifyQp) return modify_qp(mailbox.modify_qp, now);
+  if (mailbox.opcode == CommandOpcode::kMigrateQp) return migrate_qp(mailbox.migrate_qp, now);
   QpContext* qp = queue_pairs_.find(mailbox.object.number);
   if (qp == nullptr) return CommandStatus::kBadResource;
   if (mailbox.opcode == CommandOpcode::kQueryQp) {
-    result_ = static_cast<std::uint8_t>(qp->state);
+    answer_query(*qp, mailbox);
     return CommandStatus::kOk;
   }
   // Packets in flight may still refer to the object: it stays, deaf, until its number is reused.
   reset(*qp, now);
+  return CommandStatus::kOk;
+}
+
+void CommandUnit::answer_query(const QpContext& qp, protocol::CommandMailbox& mailbox) {
+  result_ = static_cast<std::uint8_t>(qp.state);
+  const bool idle = qp.sq.empty() || !qp.sq.front().issued;
+  mailbox.detail = qp.state == QpState::kSqd && !idle ? protocol::QueryQpDetail::kDraining : 0;
+  if (qp.migration != nullptr) {
+    mailbox.detail |= static_cast<std::uint8_t>(qp.migration->state);
+  }
+  protocol::ModifyQpCommand& m = mailbox.modify_qp;
+  m = protocol::ModifyQpCommand{};
+  m.qpn = qp.qpn;
+  m.state = m.current = qp.state;
+  m.access = qp.access;
+  m.qkey = qp.qkey;
+  m.dest_qpn = qp.dest_qpn;
+  m.path_mtu = qp.mtu;
+  m.rq_psn = qp.expected_psn;
+  m.sq_psn = qp.next_psn;
+  m.timeout = qp.timeout_exponent;
+  m.retry_count = qp.retry_count;
+  m.rnr_retry = qp.rnr_retry;
+  m.min_rnr_timer = qp.min_rnr_timer;
+  m.max_rd_atomic = qp.max_rd_atomic;
+  m.max_dest_rd_atomic = qp.max_dest_rd_atomic;
+  m.av = qp.av;
+}
+
+/// The alternate path is loaded first: a call may bring it and arm it.
+CommandStatus CommandUnit::migrate_qp(const protocol::MigrateQpCommand& command, Time now) {
+  using protocol::PathMigration;
+  QpContext* qp = queue_pairs_.find(command.qpn);
+  if (qp == nullptr) return CommandStatus::kBadResource;
+  if (any_mtu_) return CommandStatus::kBadParameter;  // iWARP: TCP has one path
+  if ((command.mask & QpAttrMask::kAltPath) != 0) {
+    if (qp->migration == nullptr) qp->migration = std::make_unique<transport::MigrationPath>();
+    qp->migration->alternate = command.av;
+    qp->migration->timeout_exponent = command.timeout;
+    qp->migration->refused = false;
+  }
+  if ((command.mask & QpAttrMask::kPathMigState) == 0) return CommandStatus::kOk;
+  if (qp->migration == nullptr || command.state == PathMigration::kArmed) {
+    return CommandStatus::kBadParameter;
+  }
+  if (command.state == PathMigration::kRearm) {
+    qp->migration->state = PathMigration::kRearm;
+    qp->migration->moved = false;
+  } else if (transport::migrate(*qp)) {
+    completion->retire(*qp, now);  // tells of it
+  }
   return CommandStatus::kOk;
 }
 
@@ -228,7 +316,8 @@ void CommandUnit::reset(QpContext& qp, Time now) {
   qp.established = false;
   qp.responses.clear();
   qp.retry_deadline = kTimeNever;
-  qp.failed = false;
+  qp.failed = qp.recv_told = false;
+  qp.migration.reset();
   if (transport_.disconnect(qp)) scheduler->activate(qp, now);
 }
 

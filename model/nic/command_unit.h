@@ -9,6 +9,7 @@
 #include "config/nic_config.h"
 #include "nic/address_book.h"
 #include "nic/interfaces.h"
+#include "nic/port.h"
 #include "pcie/dma.h"
 #include "protocol/command.h"
 
@@ -34,6 +35,10 @@ class CommandUnit : public sc_core::sc_module, public CommandIf, public pcie::Dm
 
   /// Where address handles are kept.
   void set_address_book(AddressBook* book) { address_book_ = book; }
+  /// Whose state can be asked for.
+  void set_port(const Port& port) { port_ = &port; }
+  /// To be called before the simulation starts: at `at` the device fails for good.
+  void fail_device(Time at) { fails_at_ = at; }
 
   void execute(std::uint64_t mailbox_address, Time t) override;
   void dma_done(std::uint64_t token) override;
@@ -45,9 +50,13 @@ class CommandUnit : public sc_core::sc_module, public CommandIf, public pcie::Dm
   };
 
   void run(Command*& command);
-  protocol::CommandStatus dispatch(const protocol::CommandMailbox& mailbox, Time now);
-  protocol::CommandStatus dispatch_qp(const protocol::CommandMailbox& mailbox, Time now);
+  protocol::CommandStatus dispatch(protocol::CommandMailbox& mailbox, Time now);
+  protocol::CommandStatus dispatch_qp(protocol::CommandMailbox& mailbox, Time now);
   protocol::CommandStatus dispatch_queue(const protocol::CommandMailbox& mailbox, Time now);
+  void start_of_simulation() override;
+  void device_failed(std::uint32_t&);
+  void answer_query(const QpContext& qp, protocol::CommandMailbox& mailbox);
+  protocol::CommandStatus migrate_qp(const protocol::MigrateQpCommand& command, Time now);
   protocol::CommandStatus note_address(const protocol::CommandMailbox& mailbox);
   protocol::CommandStatus create_qp(const protocol::CreateQpCommand& create);
   protocol::CommandStatus modify_qp(const protocol::ModifyQpCommand& modify, Time now);
@@ -61,10 +70,14 @@ class CommandUnit : public sc_core::sc_module, public CommandIf, public pcie::Dm
   Time latency_;
   std::uint32_t max_rd_atomic_;
   bool any_mtu_;
+  const Port* port_ = nullptr;
   std::uint8_t result_ = 0;  ///< of the query in hand
+  Time fails_at_ = kTimeNever;
+  bool failed_ = false;  ///< the device
   Server firmware_;
   Pool<Command> pool_;
   EventQueue<CommandUnit, Command*> executing_;
+  EventQueue<CommandUnit, std::uint32_t> failing_;
 };
 
 }  // namespace rnic::nic

@@ -44,6 +44,14 @@ void CompletionUnit::retire(QpContext& qp, Time t) {
     qp.drain_event = false;
     raise(protocol::EventType::kSqDrained, qp, t);
   }
+  if (qp.path_news != transport::PathNews::kNone) tell_path(qp, t);
+}
+
+void CompletionUnit::tell_path(QpContext& qp, Time t) {
+  raise(qp.path_news == transport::PathNews::kMigrated ? protocol::EventType::kPathMigrated
+                                                       : protocol::EventType::kPathMigrationError,
+        qp, t);
+  qp.path_news = transport::PathNews::kNone;
 }
 
 void CompletionUnit::fail_sends(QpContext& qp, Time t) {
@@ -81,12 +89,14 @@ void CompletionUnit::fail(QpContext& qp, Time t) {
   if (qp.state == QpState::kError) return;
   qp.state = QpState::kError;
   // What no completion reports here: the responder half refused what the peer asked.
-  if (qp.failed && qp.refusal == transport::Refusal::kInvalidRequest) {
+  if (qp.failed && qp.recv_told) {
+    // the RECV of the message did
+  } else if (qp.failed && qp.refusal == transport::Refusal::kInvalidRequest) {
     raise(protocol::EventType::kQpRequestError, qp, t);
   } else if (qp.failed && qp.refusal == transport::Refusal::kRemoteAccess) {
     raise(protocol::EventType::kQpAccessError, qp, t);
   }
-  qp.failed = false;
+  qp.failed = qp.recv_told = false;
   qp.retry_deadline = kTimeNever;
   if (transport_.disconnect(qp)) scheduler->activate(qp, t);
   retire(qp, t);

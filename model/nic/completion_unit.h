@@ -30,6 +30,7 @@ class CompletionUnit : public sc_core::sc_module, public CompletionIf {
 
  private:
   void fail_sends(QpContext& qp, Time t);
+  void tell_path(QpContext& qp, Time t);
   void raise(protocol::EventType type, const QpContext& qp, Time t);
   void complete(QpContext& qp, transport::SendEntry& entry, Time t);
 

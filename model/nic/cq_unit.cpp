@@ -101,7 +101,11 @@ void CqUnit::write(Queue& queue, const protocol::Cqe& cqe, stats::MessageTrace* 
   const bool solicited = cqe.solicited || cqe.is_error();
   if (solicited) queue.solicited_end = queue.producer;
   if (queue.armed == Armed::kNo) return;
-  if (queue.armed == Armed::kAny || solicited) count_for_event(queue, 1, t);
+  if (cqe.is_error()) {
+    fire(queue, t);  // nobody is to wait for the news of a failure
+  } else if (queue.armed == Armed::kAny || solicited) {
+    count_for_event(queue, 1, t);
+  }
 }
 
 void CqUnit::check(Queue& queue, Time t) {

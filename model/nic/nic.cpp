@@ -72,6 +72,7 @@ Nic::Nic(const sc_core::sc_module_name& name, const config::Config& config,
               config.transport.protocol != config::Protocol::kIwarp) {
   wire_transmit();
   wire_receive();
+  command.set_port(port);
   if (config.nic.write_imm_needs_handle) {
     command.set_address_book(&address_book_);
     responder.set_address_book(&address_book_);
@@ -162,6 +163,7 @@ void Nic::wire_receive() {
   rq.events.bind(events.events);
   completion.events.bind(events.events);
   rx_pipeline.events.bind(events.events);
+  port.events.bind(events.events);
   command.events.bind(events.events);
   events.dma.bind(dma_path());
 }

@@ -85,6 +85,16 @@ void Port::release(const protocol::Frame& frame, Time when) {
 
 void Port::frame_arrived(protocol::Frame* frame, Time now) { pipeline_->frame_arrived(frame, now); }
 
+void Port::link_lost(Time now) {
+  state_ = protocol::PortState::kDown;
+  if (events.size() > 0) events->raise({protocol::EventType::kPortError, kNumber}, now);
+}
+
+void Port::link_regained(Time now) {
+  state_ = protocol::PortState::kActive;
+  if (events.size() > 0) events->raise({protocol::EventType::kPortActive, kNumber}, now);
+}
+
 void Port::frame_sent(std::uint32_t lane, std::uint32_t /*bytes*/, std::uint32_t answers_qpn,
                       Time /*start*/, Time /*end*/) {
   freed_lane_ = lane;

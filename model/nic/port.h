@@ -23,12 +23,17 @@ class Port : public sc_core::sc_module,
  public:
   sc_core::sc_export<PortIf> port{"port"};
   sc_core::sc_port<SchedulerIf> scheduler{"scheduler"};
+  sc_core::sc_port<EventIf, 1, sc_core::SC_ZERO_OR_MORE_BOUND> events{"events"};
+
+  static constexpr std::uint32_t kNumber = 1;  ///< as verbs count ports
 
   Port(const sc_core::sc_module_name& name, const config::NicConfig& nic, config::Protocol protocol,
        const link::LinkPortConfig& config, protocol::FramePool& frames);
 
   void send(protocol::Frame* frame, Time ready) override;
   void release(const protocol::Frame& frame, Time when) override;
+
+  protocol::PortState state() const { return state_; }
 
   void set_receive_pipeline(RxPipeline& pipeline) { pipeline_ = &pipeline; }
 
@@ -43,11 +48,14 @@ class Port : public sc_core::sc_module,
   void leave(protocol::Frame*& frame);
   void come_back(protocol::Frame*& frame);
   void frame_arrived(protocol::Frame* frame, Time now) override;
+  void link_lost(Time now) override;
+  void link_regained(Time now) override;
   void egress_space(Time now) override;
   void frame_sent(std::uint32_t lane, std::uint32_t bytes, std::uint32_t answers_qpn, Time start,
                   Time end) override;
 
   bool ethernet_;
+  protocol::PortState state_ = protocol::PortState::kActive;
   Time loopback_latency_;
   RateServer loopback_;
   link::CutThrough loopback_cut_through_;

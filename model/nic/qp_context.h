@@ -57,6 +57,7 @@ struct QpContext : transport::QueuePair {
   bool send_failed = false;  ///< a request failed before it left: none behind it may leave
   bool drain_event = false;  ///< in SQD: raise SQ_DRAINED when nothing is under way
   bool established = false;  ///< a request has arrived
+  bool recv_told = false;    ///< the RECV of the message that is refused has its completion
   bool recv_held = false;    ///< shared: `held` belongs to the message that is arriving
   protocol::RecvWqe held;
 

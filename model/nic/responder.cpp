@@ -540,6 +540,7 @@ void Responder::fail_recv(RxJob* job, WcStatus status, Refusal why, Time t) {
   cqe.wqe_counter = qp.recv().index;
   completion_queues->post(qp.recv_cqn, cqe, nullptr, t);
   recv_queues->consume(qp, t);
+  qp.recv_told = qp.type == protocol::QpType::kRc;  // others go on
   refuse(job, why, t);
 }
 

@@ -25,18 +25,24 @@ enum class CommandOpcode : std::uint8_t {
   kCreateSrq,
   kArmSrq,  ///< set its limit
   kDestroySrq,
-  kQueryQp,     ///< result: the state
+  kQueryQp,     ///< result: the state; the attributes as a ModifyQpCommand
   kResizeSrq,   ///< go on in another ring with more slots behind those of the old one
   kAddAddress,  ///< an address handle, for devices that ask whether there is one
   kDropAddress,
+  kMigrateQp,  ///< load an alternate path, or change the state of path migration
+  kQueryPort,  ///< result: its state
 };
+
+/// States of a port, numbered as ibv_port_state.
+enum class PortState : std::uint8_t { kDown = 1, kActive = 4 };
 
 /// Status byte of a mailbox; the driver turns it into an errno-like result.
 enum class CommandStatus : std::uint8_t {
   kPending = 0,
   kOk = 1,
   kBadParameter = 2,
-  kBadResource = 3
+  kBadResource = 3,
+  kDeviceFailed = 4  ///< nothing works any more
 };
 
 struct CreateEqCommand {
@@ -127,6 +133,14 @@ struct ModifyQpCommand {
   AddressVector av;
 };
 
+struct MigrateQpCommand {
+  std::uint32_t qpn;
+  std::uint32_t mask;  ///< QpAttrMask::kAltPath, kPathMigState
+  PathMigration state;
+  std::uint8_t timeout;  ///< on the alternate path, as ModifyQpCommand::timeout
+  AddressVector av;
+};
+
 struct AddressCommand {
   std::uint32_t pd;
   AddressVector av;
@@ -143,6 +157,7 @@ struct CommandMailbox {
   CommandOpcode opcode;
   CommandStatus status;
   std::uint8_t result;  ///< of a query
+  std::uint8_t detail;  ///< of kQueryQp: see QueryQpDetail
   union {
     CreateCqCommand create_cq;
     CreateQpCommand create_qp;
@@ -156,10 +171,18 @@ struct CommandMailbox {
     ArmSrqCommand arm_srq;
     ResizeSrqCommand resize_srq;
     AddressCommand address;
+    MigrateQpCommand migrate_qp;
   };
+};
+
+/// The second byte of kQueryQp's result.
+struct QueryQpDetail {
+  static constexpr std::uint8_t kMigrationMask = 3;  ///< PathMigration
+  static constexpr std::uint8_t kDraining = 4;       ///< in SQD, work is under way
 };
 static_assert(std::is_trivially_copyable_v<CommandMailbox>);
 inline constexpr std::uint32_t kCommandStatusOffset = 1;
 inline constexpr std::uint32_t kCommandResultOffset = 2;
+inline constexpr std::uint32_t kCommandDetailOffset = 3;
 
 }  // namespace rnic::protocol

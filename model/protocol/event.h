@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
@@ -17,6 +18,8 @@ enum class EventType : std::uint8_t {
   kQpAccessError = 3,   ///< the responder refused an access
   kCommEstablished = 4,
   kSqDrained = 5,
+  kPathMigrated = 6,
+  kPathMigrationError = 7,  ///< the peer asks for another path than the alternate one
   kDeviceFatal = 8,
   kPortActive = 9,
   kPortError = 10,
@@ -26,6 +29,14 @@ enum class EventType : std::uint8_t {
   kCompletion = 0x80,
   kPageFault = 0x81,  ///< of an on-demand region: the range in `address` and `bytes` is wanted
 };
+
+/// Events that have a number of ibv_event_type.
+inline constexpr std::size_t kAsyncEventTypes = 20;
+
+/// Name in counters: that of ibv_event_type without IBV_EVENT_, in lower case ("qp_fatal").
+const char* event_name(EventType type);
+/// What ibv_event_type_str says.
+const char* event_type_str(EventType type);
 
 /// An event and the number of the object that it is about.
 struct Event {

@@ -25,8 +25,9 @@ struct Transition {
 constexpr std::uint32_t kInitRc = M::kPkeyIndex | M::kPort | M::kAccessFlags;
 constexpr std::uint32_t kInitUd = M::kPkeyIndex | M::kPort | M::kQkey;
 constexpr std::uint32_t kPath = M::kAv | M::kPathMtu | M::kDestQpn | M::kRqPsn;
-constexpr std::uint32_t kRtsRc = M::kCurState | M::kAccessFlags | M::kMinRnrTimer;
-constexpr std::uint32_t kRtsUc = M::kCurState | M::kAccessFlags;
+constexpr std::uint32_t kMigration = M::kAltPath | M::kPathMigState;
+constexpr std::uint32_t kRtsRc = M::kCurState | M::kAccessFlags | M::kMinRnrTimer | kMigration;
+constexpr std::uint32_t kRtsUc = M::kCurState | M::kAccessFlags | kMigration;
 constexpr std::uint32_t kRtsUd = M::kCurState | M::kQkey;
 
 constexpr Transition kTransitions[] = {
@@ -34,8 +35,8 @@ constexpr Transition kTransitions[] = {
     {QpState::kInit, QpState::kInit, {0, kInitRc}, {0, kInitRc}, {0, kInitUd}},
     {QpState::kInit,
      QpState::kRtr,
-     {kPath | M::kMaxDestRdAtomic | M::kMinRnrTimer, M::kAccessFlags | M::kPkeyIndex},
-     {kPath, M::kAccessFlags | M::kPkeyIndex},
+     {kPath | M::kMaxDestRdAtomic | M::kMinRnrTimer, M::kAccessFlags | M::kPkeyIndex | M::kAltPath},
+     {kPath, M::kAccessFlags | M::kPkeyIndex | M::kAltPath},
      {0, M::kPkeyIndex | M::kQkey}},
     {QpState::kRtr,
      QpState::kRts,
@@ -51,14 +52,14 @@ constexpr Transition kTransitions[] = {
     {QpState::kSqd,
      QpState::kSqd,
      {0, M::kPort | M::kAv | M::kTimeout | M::kRetryCnt | M::kRnrRetry | M::kMaxQpRdAtomic |
-             M::kMaxDestRdAtomic | M::kAccessFlags | M::kPkeyIndex | M::kMinRnrTimer},
-     {0, M::kAv | M::kAccessFlags | M::kPkeyIndex},
+             M::kMaxDestRdAtomic | M::kAccessFlags | M::kPkeyIndex | M::kMinRnrTimer | kMigration},
+     {0, M::kAv | M::kAccessFlags | M::kPkeyIndex | kMigration},
      {0, M::kPkeyIndex | M::kQkey}},
     {QpState::kSqd, QpState::kRts, {0, kRtsRc}, {0, kRtsUc}, {0, kRtsUd}},
 };
 
 /// The send queue error state, which a reliable queue pair never enters.
-constexpr Attributes kSqeToRtsUc{0, kRtsUc};
+constexpr Attributes kSqeToRtsUc{0, M::kCurState | M::kAccessFlags};
 constexpr Attributes kSqeToRtsUd{0, kRtsUd};
 
 bool fits(const Attributes& attributes, std::uint32_t mask) {

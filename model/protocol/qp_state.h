@@ -19,6 +19,13 @@ enum class QpState : std::uint8_t {
 /// Transport services, numbered as ibv_qp_type.
 enum class QpType : std::uint8_t { kRc = 2, kUc = 3, kUd = 4 };
 
+/// States of path migration, numbered as ibv_mig_state (IBTA vol 1, 17.2.8).
+enum class PathMigration : std::uint8_t {
+  kMigrated = 0,  ///< on the path that it uses now; there is no other to go to
+  kRearm = 1,     ///< a new alternate path is loaded; waits for the peer's consent
+  kArmed = 2,     ///< goes over to the alternate path when the first one fails
+};
+
 /// Bits of ibv_modify_qp's attribute mask (rdma-core verbs.h).
 struct QpAttrMask {
   static constexpr std::uint32_t kState = 1U << 0;
@@ -35,9 +42,11 @@ struct QpAttrMask {
   static constexpr std::uint32_t kRnrRetry = 1U << 11;
   static constexpr std::uint32_t kRqPsn = 1U << 12;
   static constexpr std::uint32_t kMaxQpRdAtomic = 1U << 13;
+  static constexpr std::uint32_t kAltPath = 1U << 14;
   static constexpr std::uint32_t kMinRnrTimer = 1U << 15;
   static constexpr std::uint32_t kSqPsn = 1U << 16;
   static constexpr std::uint32_t kMaxDestRdAtomic = 1U << 17;
+  static constexpr std::uint32_t kPathMigState = 1U << 18;
   static constexpr std::uint32_t kDestQpn = 1U << 20;
 };
 

@@ -41,4 +41,43 @@ const char* wc_status_name(WcStatus status) {
   return "unknown";
 }
 
+/// Texts of rdma-core's enum_strs.c.
+const char* wc_status_str(WcStatus status) {
+  switch (status) {
+    case WcStatus::kSuccess:
+      return "success";
+    case WcStatus::kLocalLengthError:
+      return "local length error";
+    case WcStatus::kLocalQpOperationError:
+      return "local QP operation error";
+    case WcStatus::kLocalProtectionError:
+      return "local protection error";
+    case WcStatus::kWrFlushError:
+      return "Work Request Flushed Error";
+    case WcStatus::kMwBindError:
+      return "memory management operation error";
+    case WcStatus::kBadResponseError:
+      return "bad response error";
+    case WcStatus::kLocalAccessError:
+      return "local access error";
+    case WcStatus::kRemoteInvalidRequestError:
+      return "remote invalid request error";
+    case WcStatus::kRemoteAccessError:
+      return "remote access error";
+    case WcStatus::kRemoteOperationError:
+      return "remote operation error";
+    case WcStatus::kRetryExceededError:
+      return "transport retry counter exceeded";
+    case WcStatus::kRnrRetryExceededError:
+      return "RNR retry counter exceeded";
+    case WcStatus::kRemoteAbortedError:
+      return "aborted error";
+    case WcStatus::kFatalError:
+      return "fatal error";
+    case WcStatus::kGeneralError:
+      return "general error";
+  }
+  return "unknown";
+}
+
 }  // namespace rnic::protocol

@@ -52,6 +52,9 @@ enum class WcStatus : std::uint8_t {
 /// snake_case name as in result.json ("local_length_error").
 const char* wc_status_name(WcStatus status);
 
+/// What ibv_wc_status_str says.
+const char* wc_status_str(WcStatus status);
+
 /// Opcode of a work completion; numbers of ibv_wc_opcode.
 enum class WcOpcode : std::uint8_t {
   kSend = 0,

@@ -2,6 +2,7 @@
 #include "transport/ib_transport.h"
 
 #include "protocol/psn.h"
+#include "transport/path_migration.h"
 #include "transport/rc_incoming.h"
 
 namespace rnic::transport {
@@ -68,6 +69,7 @@ void IbTransport::receive(QueuePair& qp, const protocol::Frame& frame, Time now,
   if (frame.ecn_marked && qp.type == QpType::kUc) note_congestion(qp, now);
   if (handle_cnp(qp, in, now)) return;
   if (in.info.transport != service_of(qp.type) || !pkeys_match(in.bth.pkey, qp.av.pkey)) return;
+  if (qp.migration != nullptr) note_migration(qp, in.bth.migration, frame, encapsulation_);
   plan.psn = in.bth.psn;
   if (qp.type == QpType::kUd) {
     receive_datagram(qp, in, plan);

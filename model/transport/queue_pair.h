@@ -121,6 +121,18 @@ struct TransportCounters {
   std::uint64_t rp_cnp_handled = 0;
 };
 
+/// Path migration of a queue pair (IBTA vol 1, 17.2.8).
+struct MigrationPath {
+  protocol::PathMigration state = protocol::PathMigration::kMigrated;
+  bool moved = false;    ///< it uses the path that was the alternate one, and says so (MigReq)
+  bool refused = false;  ///< the peer's wish for another path was reported
+  protocol::AddressVector alternate;
+  std::uint32_t timeout_exponent = 0;  ///< on the alternate path
+};
+
+/// What an asynchronous event is still to tell of a queue pair's path.
+enum class PathNews : std::uint8_t { kNone, kMigrated, kRefused };
+
 /// Protocol state of a queue pair, both halves. Kernel-free; time comes in as arguments.
 struct QueuePair {
   std::uint32_t qpn = 0;
@@ -179,6 +191,8 @@ struct QueuePair {
   Ring<ResponderResource> resources;  ///< the max_dest_rd_atomic newest
 
   std::unique_ptr<ConnectionState> connection;
+  std::unique_ptr<MigrationPath> migration;  ///< null: there never was an alternate path
+  PathNews path_news = PathNews::kNone;
 
   // Congestion control.
   std::unique_ptr<DcqcnReactionPoint> rate;  ///< null: as fast as the line

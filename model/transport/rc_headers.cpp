@@ -118,6 +118,7 @@ void RcTransport::build_packet(const QueuePair& qp, const TxPlan& plan,
   protocol::Bth bth;
   bth.opcode = opcode;
   bth.solicited = plan.solicited;
+  bth.migration = qp.migration != nullptr && qp.migration->moved;
   bth.pad_count = pad;
   bth.pkey = qp.av.pkey;
   bth.dest_qpn = datagram != nullptr ? datagram->destination_qpn : qp.dest_qpn;

@@ -4,6 +4,7 @@
 
 #include "protocol/aeth.h"
 #include "protocol/psn.h"
+#include "transport/path_migration.h"
 #include "transport/rc_incoming.h"
 #include "transport/rc_transport.h"
 #include "transport/selective_repeat.h"
@@ -444,8 +445,12 @@ void RcTransport::rewind(QueuePair& qp, std::uint32_t psn) {
 
 bool RcTransport::spend_retry(QueuePair& qp) {
   if (qp.retries_left == 0) {
-    fail(qp, WcStatus::kRetryExceededError);
-    return false;
+    if (!migrate(qp)) {
+      fail(qp, WcStatus::kRetryExceededError);
+      return false;
+    }
+    qp.retries_left = qp.retry_count;
+    return true;
   }
   --qp.retries_left;
   return true;

@@ -4,6 +4,7 @@
 
 #include "protocol/aeth.h"
 #include "protocol/psn.h"
+#include "transport/path_migration.h"
 #include "transport/rc_incoming.h"
 #include "transport/rc_transport.h"
 #include "transport/selective_repeat.h"
@@ -77,6 +78,7 @@ void RcTransport::receive(QueuePair& qp, const protocol::Frame& frame, Time now,
     return;
   }
   if (!pkeys_match(in.bth.pkey, qp.av.pkey)) return;
+  if (qp.migration != nullptr) note_migration(qp, in.bth.migration, frame, encapsulation_);
   switch (in.info.kind) {
     case OpcodeKind::kAck:
       handle_ack(qp, in, now);

@@ -42,7 +42,10 @@ protocol::QpType type_of(const config::Config& config) {
 }  // namespace
 
 Peer::Peer(host::Host& on, const config::Config& config, std::uint32_t host_index)
-    : host(on), index(host_index), config_(config) {}
+    : host(on),
+      waiting(on, core, config, std::string(on.name()) + ".process"),
+      index(host_index),
+      config_(config) {}
 
 void Peer::fail(const std::string& what) const {
   throw SimulationError("host" + std::to_string(index) + ": " + what);
@@ -51,8 +54,11 @@ void Peer::fail(const std::string& what) const {
 void Peer::open() {
   host::verbs::Context& verbs = host.verbs;
   pd_ = verbs.alloc_pd();
-  send_cq_ = verbs.create_cq(core, kDepth);
-  recv_cq_ = verbs.create_cq(core, kDepth);
+  host::verbs::CqInitAttr cq;
+  cq.entries = kDepth;
+  cq.channel = waiting.channel();
+  send_cq_ = verbs.create_cq(core, cq);
+  recv_cq_ = verbs.create_cq(core, cq);
   host::verbs::QpInitAttr attr;
   attr.max_send_wr = attr.max_recv_wr = kDepth;
   attr.max_inline_data = std::min(config_.nic.max_inline, kWord);
@@ -239,13 +245,23 @@ void Peer::compare_and_swap(const Buffer& into, const Buffer& word, std::uint64_
 Wc Peer::await(host::verbs::CompletionQueue& cq) {
   Wc wc;
   do {
-    host.verbs.wait_cq(core, cq);
+    waiting.wait(cq);
   } while (host.verbs.poll_cq(core, cq, 1, &wc) == 0);
   core.sync();
   if (wc.status != protocol::WcStatus::kSuccess) {
-    fail(std::string("a work request completes with ") + protocol::wc_status_name(wc.status));
+    fail(std::string("a work request completes with ") +
+         protocol::wc_status_name(cause_of(wc.status)));
   }
   return wc;
+}
+
+protocol::WcStatus Peer::cause_of(protocol::WcStatus status) {
+  Wc wc;
+  while (status == protocol::WcStatus::kWrFlushError &&
+         host.verbs.poll_cq(core, *send_cq_, 1, &wc) > 0) {
+    if (wc.status != protocol::WcStatus::kSuccess) status = wc.status;
+  }
+  return status;
 }
 
 void Peer::store(const Buffer& to, const Bytes& bytes) {

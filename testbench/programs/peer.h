@@ -8,6 +8,7 @@
 #include "config/config.h"
 #include "host/host.h"
 #include "protocol/access.h"
+#include "workload/waiting.h"
 
 namespace rnic::testbench {
 
@@ -66,7 +67,7 @@ class Peer {
   void compare_and_swap(const Buffer& into, const Buffer& word, std::uint64_t expected,
                         std::uint64_t desired);
 
-  /// Spins for the next completion, which must be a success.
+  /// Waits, as workload.completion says, for the next completion, which must be a success.
   host::verbs::Wc await_send() { return await(*send_cq_); }
   host::verbs::Wc await_recv() { return await(*recv_cq_); }
 
@@ -80,6 +81,7 @@ class Peer {
 
   host::Host& host;
   host::Core core;
+  Waiting waiting;
   const std::uint32_t index;  ///< of the host
 
  private:
@@ -87,6 +89,8 @@ class Peer {
   void to_rts();
   void post(host::verbs::SendWr& wr, const Buffer& local);
   host::verbs::Wc await(host::verbs::CompletionQueue& cq);
+  /// Why the queue pair is in error, when `status` only says that it is.
+  protocol::WcStatus cause_of(protocol::WcStatus status);
   [[noreturn]] void fail(const std::string& what) const;
 
   const config::Config& config_;

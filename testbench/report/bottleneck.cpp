@@ -187,6 +187,17 @@ Bottleneck saturated(const std::vector<Resource>& ranked) {
   return bottleneck;
 }
 
+/// A program, whose operations are not followed stage by stage.
+Bottleneck without_stages(const std::vector<Resource>& ranked) {
+  if (!ranked.empty() && ranked.front().utilization >= kSaturated) return saturated(ranked);
+  Bottleneck bottleneck;
+  bottleneck.unit = "workload";
+  bottleneck.utilization = ranked.empty() ? 0 : ranked.front().utilization;
+  bottleneck.why = busiest_clause(ranked) + ": the workload asks for no more";
+  add_next(bottleneck, next_resource(ranked, ""));
+  return bottleneck;
+}
+
 Bottleneck longest_stage(const Result& result, const std::vector<Resource>& ranked) {
   std::vector<stats::Stage> stages;
   for (std::size_t i = 0; i < stats::kStageCount; ++i) {
@@ -196,11 +207,9 @@ Bottleneck longest_stage(const Result& result, const std::vector<Resource>& rank
     return result.breakdown.sum_ps(a) > result.breakdown.sum_ps(b);
   });
   const double total = result.breakdown.total_mean_ns();
-  Bottleneck bottleneck;
-  bottleneck.unit = "none";
-  bottleneck.why = capitalized(busiest_clause(ranked)) + ".";
-  if (!(total > 0)) return bottleneck;
+  if (!(total > 0)) return without_stages(ranked);
 
+  Bottleneck bottleneck;
   const double first = result.breakdown.mean_ns(stages[0]);
   bottleneck.unit = std::string(stats::stage_name(stages[0]));
   bottleneck.utilization = first / total;
@@ -398,6 +407,28 @@ std::optional<Bottleneck> congestion(const Result& result, const std::vector<Res
   bottleneck.why = busiest_clause(ranked) +
                    ": congestion control has reduced the rates of queue pairs, after " +
                    grouped(notified) + " congestion notifications";
+  add_next(bottleneck, next_resource(ranked, \"\"));
+  return bottleneck;
+}
+
+/// Messages wait for RECVs more often than for what was lost.
+std::optional<Bottleneck> receiver_not_ready(const Result& result,
+                                             const std::vector<Resource>& ranked) {
+  const std::uint64_t naks = sum_counter(result, "rnr_naks_sent");
+  const std::uint64_t losses =
+      sum_counter(result, "packet_seq_err") + sum_counter(result, "local_ack_timeout_err");
+  // A handful in millions costs nothing worth naming.
+  if (naks == 0 || naks < losses || naks * 10'000 < result.sim.data_packets) return std::nullopt;
+  const std::uint64_t again = sum_counter(result, "retransmitted_packets");
+  Bottleneck bottleneck;
+  bottleneck.unit = "workload.recv_depth";
+  bottleneck.utilization = result.sim.data_packets == 0
+                               ? 0
+                               : std::min(1.0, static_cast<double>(again) /
+                                                   static_cast<double>(result.sim.data_packets));
+  bottleneck.why = busiest_clause(ranked) + ": the receiver had no RECV ready " + grouped(naks) +
+                   " times (RNR NAK), and the sender waits transport.min_rnr_timer each time; more "
+                   "RECVs (workload.recv_depth), or posting them sooner, would help";
   add_next(bottleneck, next_resource(ranked, ""));
   return bottleneck;
 }
@@ -503,11 +534,13 @@ Bottleneck find_bottleneck(const Result& result) {
   const double busiest = ranked.empty() ? 0 : ranked.front().utilization;
   if (busiest >= kAllTheTime) return saturated(ranked);
   if (result.uneven) {
+    if (auto recvs = receiver_not_ready(result, ranked)) return *recvs;
     if (auto losses = recovery(result, ranked)) return *losses;
   }
   if (auto wait = longest_wait(result, ranked, std::max(busiest, kStalledMost))) return *wait;
   if (busiest >= kSaturated) return saturated(ranked);
   if (auto hold = longest_hold(result, ranked)) return *hold;
+  if (auto recvs = receiver_not_ready(result, ranked)) return *recvs;
   if (auto losses = recovery(result, ranked)) return *losses;
   if (auto rates = congestion(result, ranked)) return *rates;
   if (auto slots = transmit_slots(result, ranked)) return *slots;

@@ -349,6 +349,17 @@ NamedCounts with_memory(NamedCounts counters, const host::RootComplex& root) {
   return counters;
 }
 
+/// Events that the driver took: of completion queues, and asynchronous ones by type.
+NamedCounts with_events(NamedCounts counters, const host::verbs::DriverStats& driver) {
+  counters.emplace_back("completion_events", driver.completion_events);
+  for (std::size_t type = 0; type < driver.async_events.size(); ++type) {
+    counters.emplace_back(
+        std::string("event_") + protocol::event_name(static_cast<protocol::EventType>(type)),
+        driver.async_events[type]);
+  }
+  return counters;
+}
+
 NamedCounts counters_of(Node& node, bool iwarp) {
   nic::Nic& nic = node.nic;
   const transport::TransportCounters& t = nic.transport().counters();
@@ -467,11 +478,13 @@ void collect_figures(System& system, Result& result) {
     collect_units(node, start, now, result);
     collect_caches(node, result);
     if (node.owns_slot()) collect_pcie(node.name(), node.pcie, result);
-    result.counters.push_back(with_memory(
-        counters_of(node, system.config().transport.protocol == config::Protocol::kIwarp),
-        node.host.root_complex));
-    HostResult host = busiest_core(system, node, start, now);
     const auto& driver = node.host.verbs.stats();
+    result.counters.push_back(with_events(
+        with_memory(
+            counters_of(node, system.config().transport.protocol == config::Protocol::kIwarp),
+            node.host.root_complex),
+        driver));
+    HostResult host = busiest_core(system, node, start, now);
     const auto& registration = driver.registration;
     host.syscalls = registration.calls + driver.commands + driver.syscalls;
     host.interrupts = driver.interrupts;

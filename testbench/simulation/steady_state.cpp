@@ -129,6 +129,7 @@ bool surprises(const config::Config& config) {
                       !pcie.lost_list.empty() || !pcie.poisoned_list.empty();
   return chance > 0 || listed || link.down_time > kTimeZero ||
          config.fabric.silent_host != config::kNoHost ||
+         config.fabric.fatal_host != config::kNoHost ||
          config.workload.access != config::Access::kSequential ||
          config.workload.qp_order != config::QpOrder::kInTurn;
 }

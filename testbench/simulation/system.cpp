@@ -161,6 +161,9 @@ void System::build_fabric() {
   if (config_.fabric.silent_host != config::kNoHost) {
     nodes[config_.fabric.silent_host]->nic.rx_pipeline.fall_silent(config_.fabric.silent_from);
   }
+  if (config_.fabric.fatal_host != config::kNoHost) {
+    nodes[config_.fabric.fatal_host]->nic.command.fail_device(config_.fabric.fatal_at);
+  }
 }
 
 void System::build_node(std::uint32_t i) {

@@ -106,7 +106,11 @@ void Endpoint::register_buffer(std::uint64_t base, std::uint64_t bytes,
     if (result.status != Status::kOk) {
       throw ConfigError("registering " + std::to_string(bytes) + " bytes on host " +
                         std::to_string(index_) + " fails with " + host::status_name(result.status) +
-                        " (see memory.memlock_limit, workload.mrs, workload.mr_size)");
+                        ", with " + std::to_string(host.space.pinned_bytes()) +
+                        " bytes locked and " +
+                        std::to_string(host.verbs.stats().registration.calls - 1) +
+                        " regions made before (see memory.memlock_limit, nic.max_mr, workload.mrs, "
+                        "workload.mr_size)");
     }
     out.push_back(result.region);
   }
@@ -129,15 +133,16 @@ void Endpoint::create() {
     send_cq = verbs.create_cq(core, cq);
     recv_cq = verbs.create_cq(core, cq);
   }
+  moderate_events();
   host::verbs::QpInitAttr attr;
   attr.max_send_wr = std::max(1U, w.depth);
   attr.max_recv_wr = recv_depth;
   attr.max_inline_data = w.inline_max;
   if (w.srq) {
-    srq = attr.srq = verbs.create_srq(core, pd_, {std::max(1U, w.qps * w.depth), 1});
+    srq = attr.srq = verbs.create_srq(core, pd_, {std::max(1U, w.qps * recv_depth), 1});
     if (srq == nullptr) {
       throw ConfigError("create_srq refuses workload.qps=" + std::to_string(w.qps) +
-                        " times workload.depth=" + std::to_string(w.depth) +
+                        " times workload.recv_depth=" + std::to_string(recv_depth) +
                         " RECVs (device limit: 32768)");
     }
   }
@@ -163,6 +168,16 @@ void Endpoint::create() {
     receives_used.push_back(0);
   }
   if (w.mistake != config::Mistake::kNone) make_spare();
+}
+
+void Endpoint::moderate_events() {
+  const config::WorkloadConfig& w = config_.workload;
+  if (w.solicited_only) waiting.solicited_only(*recv_cq);
+  if (w.cq_count <= 1) return;
+  const host::verbs::CqModeration moderation{static_cast<std::uint16_t>(w.cq_count),
+                                             static_cast<std::uint32_t>(to_us(w.cq_period))};
+  host.verbs.modify_cq(core, *send_cq, moderation);
+  if (recv_cq != send_cq) host.verbs.modify_cq(core, *recv_cq, moderation);
 }
 
 void Endpoint::make_spare() {

@@ -82,6 +82,7 @@ class Endpoint {
  private:
   host::verbs::QpAttr initial_attributes(std::uint32_t& mask) const;
   host::Status bring_up(std::uint32_t i, const QpInfo& peer, const protocol::AddressVector& path);
+  void moderate_events();
   void make_spare();
   void size_buffers();
   std::uint64_t map_buffer(std::uint64_t bytes);

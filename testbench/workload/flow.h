@@ -64,6 +64,9 @@ class Flow : public sc_core::sc_module {
     bool stopped = false;        ///< a queue pair failed
   };
 
+  /// In which what a failure leads to comes to its end.
+  static constexpr Time kQuiet = microseconds(100);
+
   void run_client();
   void run_server();
   /// Runs a program; an exception ends the simulation and is kept for the caller.

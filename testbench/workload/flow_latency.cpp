@@ -32,6 +32,8 @@ void Flow::hit(Player& me) {
   sges_.resize(config_.workload.sges);
   SendWr wr = make_wr(*me.self, *me.peer, qp, me.next_slot, sges_.data());
   wr.flags |= SendFlags::kSignaled;
+  if (config_.workload.solicited_only) wr.flags |= SendFlags::kSolicited;
+  if (&me == &client_player_) mistakes_.spoil_send(me.sent + 1, *me.self, *me.peer, wr, sge);
   stats::MessageTrace* trace = traces_.take();
   // A turn begins where the last one ended, so that pings and pongs fill the round trip.
   trace->start(me.turn_started, config::returns_data(config_.workload.op)
@@ -74,11 +76,11 @@ bool Flow::await(Player& me, Player& other) {
     do {
       me.self->waiting.wait(*me.self->recv_cq);
     } while (verbs.poll_cq(core, *me.self->recv_cq, 1, &wc) == 0);
+    if (wc.status != protocol::WcStatus::kWrFlushError) measurement_.count_completion(wc.status);
     if (wc.status != protocol::WcStatus::kSuccess) {
       reap_own(me);
       return false;
     }
-    measurement_.count_completion(wc.status);
   } else {
     if (!await_write(me)) return false;
   }
@@ -126,7 +128,11 @@ void Flow::play(Player& me, Player& other, bool serve_first) {
   for (me.sent = 0; me.sent < total; ++me.sent) {
     arm(me);
     if (serve_first) {
-      if (!await(me, other)) return finish();
+      if (!await(me, other)) {
+        // Its own failure, or what it did to the client's message, reaches the client, too.
+        me.self->waiting.pause(kQuiet);
+        return finish();
+      }
       hit(me);
       continue;
     }

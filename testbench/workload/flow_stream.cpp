@@ -51,7 +51,6 @@ void Flow::drain(const Sender& sender) {
 
 /// Behind a failure everything that was posted comes back, signalled or not.
 void Flow::collect_flushed(Sender& sender) {
-  constexpr Time kQuiet = microseconds(100);
   host::Core& core = sender.local->core;
   Wc wc;
   do {
@@ -142,6 +141,10 @@ bool Flow::post(Sender& sender, std::uint32_t qp, std::uint64_t window) {
     }
     if (state.posted % w.signal_every == 0 || state.posted == state.quota) {
       wr.flags |= SendFlags::kSignaled;
+    }
+    if (w.solicited_only &&
+        (state.posted % w.solicited_every == 0 || state.posted == state.quota)) {
+      wr.flags |= SendFlags::kSolicited;
     }
     wr.trace = traces_.take();
     wr.trace->start(sender.local->core.now(), stats::Journey::kToCompletion);

@@ -52,8 +52,9 @@ void Waiting::look_at_intervals(Ready ready) {
 }
 
 void Waiting::wait_for_event(host::verbs::CompletionQueue& cq) {
+  const bool solicited = &cq == solicited_;
   // Completions between the last poll and the arming raise no event, so look once more.
-  host_.verbs.req_notify_cq(core_, cq, false);
+  host_.verbs.req_notify_cq(core_, cq, solicited);
   core_.spend(config_.cpu.poll_cost);
   core_.sync();
   while (!host_.verbs.has_completion(cq)) {
@@ -61,7 +62,7 @@ void Waiting::wait_for_event(host::verbs::CompletionQueue& cq) {
     host_.verbs.ack_cq_events(*signalled, 1);
     // An event of an earlier arming, whose completions have been polled, or of another queue.
     if (host_.verbs.has_completion(cq)) return;
-    host_.verbs.req_notify_cq(core_, cq, false);
+    host_.verbs.req_notify_cq(core_, cq, solicited);
     core_.sync();
   }
 }

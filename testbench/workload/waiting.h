@@ -21,6 +21,9 @@ class Waiting {
   /// Null when the thread does not wait for events.
   host::verbs::CompletionChannel* channel();
 
+  /// Events of `cq` are asked for with solicited_only from now on.
+  void solicited_only(const host::verbs::CompletionQueue& cq) { solicited_ = &cq; }
+
   /// Returns when `cq` holds a completion.
   void wait(host::verbs::CompletionQueue& cq);
   /// Returns when `spot` has seen more than `seen` writes.
@@ -39,6 +42,7 @@ class Waiting {
   const config::Config& config_;
   Rng rng_;
   host::verbs::CompletionChannel* channel_ = nullptr;
+  const host::verbs::CompletionQueue* solicited_ = nullptr;
 };
 
 }  // namespace rnic::testbench

@@ -47,13 +47,17 @@ TEST(CaseCP, CP03_LatencyInStepsOfThePollInterval) {
                          {"workload.msg_size", "64B"},
                          {"workload.iterations", "20"},
                          {"sim.warmup", "2"}};
-  const double spinning = run_well(read).number("/latency_ns/mean");
+  const ProgramRun spin = run_well(read);
+  const double spinning = spin.number("/latency_ns/mean");
   for (const double interval : {100e3, 1000e3}) {
     const ProgramRun run = run_well(with(
         read, {{"workload.poll_interval", std::to_string(static_cast<int>(interval)) + "ns"}}));
     // The first look is too early, the second one comes an interval later.
     const double expected = std::ceil(spinning / interval) * interval;
     EXPECT_NEAR(run.number("/latency_ns/mean") / expected, 1.0, 0.01);
+    // All before the look is as it was.
+    EXPECT_NEAR(run.number("/latency_ns/mean") - run.stage("poll"), spinning - spin.stage("poll"),
+                1);
   }
 }
 

@@ -100,15 +100,17 @@ TEST(CasePE, PE01_BadLkey) {
 }
 
 TEST(CasePE, PE03_ReadSinkWithoutLocalWrite) {
-  PeRig t;
+  PeRig t(Settings{{"link.delay", "5us"}});  // most of the round trip
   t.rig.run([&] {
     t.connect(protocol::kAccessRemoteMask, 0);
     const Time posted = t.rig.a.core.now();
     EXPECT_EQ(
         t.outcome(WrOpcode::kRdmaRead, t.mine.region.lkey, t.theirs.region.rkey, t.theirs.address),
         WcStatus::kLocalProtectionError);
-    // The right is checked when the data arrives: twice the cable at least has passed.
-    EXPECT_GT(t.rig.a.send_cq->written.last_write() - posted, 2 * t.rig.config().link.delay);
+    // The right is checked when the data arrives: after one round trip, not two.
+    const Time took = t.rig.a.send_cq->written.last_write() - posted;
+    EXPECT_GT(took, 2 * t.rig.config().link.delay);
+    EXPECT_LT(took, 4 * t.rig.config().link.delay);
     EXPECT_EQ(t.responder_counters().rx_read_requests, 1U);
     EXPECT_EQ(t.requester(), QpState::kError);
     EXPECT_EQ(t.responder(), QpState::kRts);
@@ -305,6 +307,19 @@ TEST(CasePE, PE13_SinksNeedLocalWrite) {
     EXPECT_EQ(t.requester(), QpState::kError);
     EXPECT_EQ(t.responder(), QpState::kError);
     t.expect_untouched();
+  });
+}
+
+TEST(CasePE, PE13_AnAtomicsResultNeedsLocalWrite) {
+  PeRig t;
+  t.rig.run([&] {
+    t.connect(protocol::kAccessRemoteMask, 0, kAtomicMr);
+    EXPECT_EQ(t.outcome(WrOpcode::kAtomicFetchAndAdd, t.mine.region.lkey, t.theirs.region.rkey,
+                        t.theirs.address, 8),
+              WcStatus::kLocalProtectionError);
+    EXPECT_EQ(t.requester(), QpState::kError);
+    EXPECT_EQ(t.responder(), QpState::kRts);
+    t.expect_untouched();  // nothing was added to the peer's word, and the answer is not here
   });
 }
 

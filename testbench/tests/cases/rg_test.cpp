@@ -76,6 +76,39 @@ TEST(CaseRG, RG03_TimeOfHugeRegistrations) {
   });
 }
 
+TEST(CaseRG, RG03_DeregistrationAndSeveralThreads) {
+  VerbsRig rig({{"memory.reg_page_cost", "350ns"}, {"memory.dereg_page_cost", "85ns"}});
+  rig.run([&] {
+    rig.a.create();
+    host::MemoryRegion whole;
+    const Time alone = registration_time(rig.a, kGiB, kPage, &whole);
+    Time start = rig.a.core.now();
+    EXPECT_EQ(rig.a.verbs().dereg_mr(rig.a.core, whole), Status::kOk);
+    EXPECT_NEAR(to_us(rig.a.core.now() - start) / to_us(alone), 0.25, 0.05);
+    // Four threads, a quarter each: the calls do not wait for each other.
+    rig.settle();
+    start = sim_now();
+    constexpr int kThreads = 4;
+    int running = kThreads;
+    sc_core::sc_event all_done;
+    for (int i = 0; i < kThreads; ++i) {
+      sc_core::sc_spawn([&] {
+        host::Core core;
+        core.sync();
+        const std::uint64_t address = rig.a.space().map(kGiB / kThreads, kPage);
+        EXPECT_EQ(rig.a.verbs().reg_mr(core, rig.a.pd, address, kGiB / kThreads, kAllAccess).status,
+                  Status::kOk);
+        core.sync();
+        if (--running == 0) all_done.notify();
+      });
+    }
+    sc_core::wait(all_done);
+    const double speed_up = to_us(alone) / to_us(sim_now() - start);
+    EXPECT_GE(speed_up, 3);
+    EXPECT_LE(speed_up, 5);
+  });
+}
+
 TEST(CaseRG, RG04_ThePoolForEveryConnectionOrOnce) {
   VerbsRig rig({});
   rig.run([&] {

@@ -226,7 +226,10 @@ TEST_P(WriteWithImmediate, RN06_WriteImmWithAnEmptyReceiveQueue) {
 
 // RN-07 --------------------------------------------------------------------------------------
 
-TEST_P(WriteWithImmediate, RN07_RecvWithoutABuffer) {
+/// iWARP, too: it needs no RNR for this.
+class RecvForImmediate : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(RecvForImmediate, RN07_RecvWithoutABuffer) {
   VerbsRig rig({{"transport.protocol", GetParam()}, {"memory.memlock_limit", "64MiB"}});
   rig.run([&] {
     constexpr std::uint32_t kBytes = 1U << 20;
@@ -252,6 +255,8 @@ TEST_P(WriteWithImmediate, RN07_RecvWithoutABuffer) {
 }
 
 INSTANTIATE_TEST_SUITE_P(CaseRN, WriteWithImmediate, ::testing::Values("ib", "rocev1", "rocev2"),
+                         [](const auto& test) { return test.param; });
+INSTANTIATE_TEST_SUITE_P(CaseRN, RecvForImmediate, ::testing::ValuesIn(all_protocols()),
                          [](const auto& test) { return test.param; });
 
 // RN-09 --------------------------------------------------------------------------------------

@@ -97,6 +97,39 @@ TEST(Mistake, ImmediateDataFromNobodyKnown) {
   EXPECT_EQ(run_well(settings).number("/completions/success"), 64);
 }
 
+/// The tenth message of the client in a latency program: nine went well, and it ends there.
+TEST_P(MistakeTest, OfTheTenthInALatencyProgram) {
+  const Expected& expected = GetParam();
+  Settings settings = {{"workload.op", expected.op},
+                       {"workload.mistake", expected.mistake},
+                       {"workload.mistake_at", "10"},
+                       {"workload.iterations", "20"},
+                       {"sim.warmup", "0"}};
+  const ProgramRun run = run_well(settings);
+  ASSERT_EQ(run.status, 0);
+  const auto count = [&](const std::string& name) {
+    return run.result["completions"].value(name, 0);
+  };
+  EXPECT_EQ(count(expected.status), 1);
+  if (!expected.at_receiver.empty()) {
+    EXPECT_EQ(count(expected.at_receiver), 1);
+  }
+  // What a READ or atomic brings is one completion; a WRITE has one at each player; a message that
+  // takes a RECV two at each. Whose peer's message never leaves sleeps on, its last completion
+  // behind it, where nobody is told of it.
+  const bool returns = expected.op == "read" || expected.op.rfind("atomic", 0) == 0;
+  const bool unheard = expected.status == "local_protection_error";
+  EXPECT_EQ(count("success"), returns ? 9 : expected.op == "write" ? 18 : unheard ? 35 : 36);
+}
+
+TEST(Mistake, APingPongWhosePeerHearsNothingIsRefusedWithTheReason) {
+  const ProgramRun run = run_program(
+      {{"workload.op", "send"}, {"transport.type", "ud"}, {"workload.mistake", "qkey"}});
+  EXPECT_EQ(run.status, 2);
+  EXPECT_NE(run.error.find("workload.pattern=bandwidth"), std::string::npos) << run.error;
+  EXPECT_NE(run.error.find("ping-pong"), std::string::npos) << run.error;
+}
+
 TEST(Mistake, OneThatIsNeverReachedIsRefused) {
   // 64 messages; of those of four queue pairs the first takes 16.
   for (const auto& [op, mistake, qps, last] :

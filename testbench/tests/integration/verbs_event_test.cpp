@@ -246,6 +246,22 @@ TEST(CompletionEvent, ModerationByTime) {
   });
 }
 
+TEST(CompletionEvent, AnErrorIsNotModerated) {
+  EventRig t;
+  t.rig.run([&] {
+    t.connect();
+    ASSERT_EQ(t.rig.b.verbs().modify_cq(t.rig.b.core, *t.cq, {10, 1000}), Status::kOk);
+    t.arm();
+    t.send();
+    EXPECT_EQ(t.events(), 0U);
+    // The second message is too long for its RECV.
+    ASSERT_EQ(t.rig.a.post(*t.from, WrOpcode::kSend, t.source.address, t.source.region.lkey, 65),
+              Status::kOk);
+    t.rig.settle();
+    EXPECT_EQ(t.events(), 1U);
+  });
+}
+
 TEST(CompletionEvent, InterruptsKeepTheirDistance) {
   EventRig t(Settings{{"nic.interrupt_moderation", "100us"}});
   t.rig.run([&] {

@@ -16,6 +16,10 @@ const std::vector<std::string> kPrograms = {"ping_pong", "kv_store", "ring_buffe
 class ExamplePrograms : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {
  protected:
   std::string program() const { return std::get<0>(GetParam()); }
+  /// Only the lock has more than one.
+  std::string clients(const std::string& count) const {
+    return program() == "spin_lock" ? count : "1";
+  }
   Settings settings(const Settings& more) const {
     return with({{"workload.program", program()},
                  {"transport.protocol", std::get<1>(GetParam())},
@@ -27,7 +31,8 @@ class ExamplePrograms : public ::testing::TestWithParam<std::tuple<std::string, 
 
 TEST_P(ExamplePrograms, EveryByteIsChecked) {
   for (const std::string size : {"1", "64", "5000"}) {
-    const ProgramRun run = run_well(settings({{"workload.msg_size", size}, {"workload.qps", "3"}}));
+    const ProgramRun run =
+        run_well(settings({{"workload.msg_size", size}, {"workload.qps", clients("3")}}));
     ASSERT_EQ(run.status, 0);
     EXPECT_EQ(run.number("/completions/success"), 220);
     EXPECT_GT(run.number("/message_rate_mops"), 0);
@@ -38,7 +43,7 @@ TEST_P(ExamplePrograms, EveryByteIsChecked) {
 
 TEST_P(ExamplePrograms, LossCostsTimeOnly) {
   const Settings lossy = {{"workload.msg_size", "5000"},
-                          {"workload.qps", "2"},
+                          {"workload.qps", clients("2")},
                           {"link.loss_rate", "1e-2"},
                           {"transport.ack_timeout", "8"}};
   const ProgramRun run = run_well(settings(lossy));
@@ -46,6 +51,20 @@ TEST_P(ExamplePrograms, LossCostsTimeOnly) {
   EXPECT_EQ(run.number("/completions/success"), 220);
   // 220 operations of at least four packets: none is lost with a probability below 2e-4.
   EXPECT_GE(run.counter("retransmitted_packets"), 1U);
+}
+
+TEST_P(ExamplePrograms, ASleepingProcessIsWokenByItsCompletions) {
+  const Settings small = settings({{"workload.msg_size", "64"}});
+  const ProgramRun poll = run_well(small);
+  const ProgramRun event = run_well(with(small, {{"workload.completion", "event"}}));
+  ASSERT_EQ(event.status, 0);
+  EXPECT_EQ(event.number("/completions/success"), 220);
+  EXPECT_GE(event.number("/counters/host0/completion_events"), 220);
+  EXPECT_EQ(poll.number("/counters/host0/completion_events"), 0);
+  // Each operation of the client has one waking at least: 1 us of the handler, 4.5 us of the
+  // thread. (Those of the ring buffer overlap: what its messages wait for is the server's pace.)
+  if (program() == "ring_buffer") return;
+  EXPECT_GT(event.number("/latency_ns/mean"), poll.number("/latency_ns/mean") + 5000);
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, ExamplePrograms,
@@ -115,6 +134,44 @@ TEST(ExampleProgramsUse, RefusesWhatCannotRun) {
   const ProgramRun ud = run_program({{"workload.program", "kv_store"}, {"transport.type", "ud"}});
   EXPECT_EQ(ud.status, 2);
   EXPECT_NE(ud.error.find("transport.type"), std::string::npos) << ud.error;
+}
+
+TEST(ExampleProgramsUse, RefusesWhatItWouldIgnore) {
+  for (const auto& [key, value] :
+       std::vector<std::pair<std::string, std::string>>{{"workload.pattern", "bandwidth"},
+                                                        {"fabric.hosts", "4"},
+                                                        {"workload.qps", "16"},
+                                                        {"workload.mrs", "4"},
+                                                        {"workload.remote_memory", "peer"}}) {
+    const ProgramRun run = run_program({{"workload.program", "kv_store"}, {key, value}});
+    EXPECT_EQ(run.status, 2) << key;
+    EXPECT_NE(run.error.find(key), std::string::npos) << run.error;
+  }
+  const ProgramRun lossy = run_program(
+      {{"workload.program", "ping_pong"}, {"transport.type", "ud"}, {"link.loss_rate", "0.01"}});
+  EXPECT_EQ(lossy.status, 2);
+  EXPECT_NE(lossy.error.find("transport.type=rc"), std::string::npos) << lossy.error;
+}
+
+/// The peer is gone: whatever the client waits for, the report names the cause, not the flush.
+TEST(ExampleProgramsUse, NamesTheCauseOfAFailure) {
+  for (const std::string program :
+       {"ping_pong", "kv_store", "ring_buffer", "rendezvous", "spin_lock"}) {
+    const ProgramRun run = run_program({{"workload.program", program},
+                                        {"fabric.silent_host", "1"},
+                                        {"fabric.silent_from", "100us"},
+                                        {"transport.ack_timeout", "8"}});
+    EXPECT_EQ(run.status, 3) << program;
+    EXPECT_NE(run.error.find("retry_exceeded_error"), std::string::npos) << run.error;
+  }
+}
+
+TEST(ExampleProgramsUse, TheReportNamesWhatIsSaturatedOrThatNothingIs) {
+  const ProgramRun locks = run_well({{"workload.program", "spin_lock"}, {"workload.qps", "16"}});
+  EXPECT_EQ(locks.result["bottleneck"]["unit"], "host1.nic.atomic.bucket");
+  const ProgramRun idle = run_well({{"workload.program", "kv_store"}});
+  EXPECT_EQ(idle.result["bottleneck"]["unit"], "workload");
+  EXPECT_LT(idle.number("/bottleneck/utilization"), 0.9);
 }
 
 }  // namespace
