@@ -13,6 +13,7 @@ struct MemoryConfig {
   std::uint64_t memlock_limit;
   Time reg_call_cost;
   Time reg_page_cost;
+  Time reg_zero_cost;
   Time dereg_call_cost;
   Time dereg_page_cost;
   Time odp_fault_cost;            ///< driver's time for a page fault of the device

@@ -86,6 +86,7 @@ struct NicConfig {
   StageConfig atomic;  ///< issue of atomic operations
   StageConfig completion;
   LongMessage long_message;
+  bool empty_recv;              ///< device capability: RECVs without an element may be posted
   bool write_imm_needs_handle;  ///< the responder must have an address handle of the requester
   bool write_imm_unsolicited;   ///< immediate data of WRITEs take no RECV
   std::uint32_t ports;          ///< of an adapter: each a device of its own, in one slot
@@ -95,6 +96,9 @@ struct NicConfig {
   Time loopback_latency;                ///< a frame of the port to itself, inside the NIC
   BitRate loopback_rate;                ///< of payload and headers
   std::uint32_t atomic_buckets;         ///< locks that atomic operations hash to
+  std::uint64_t device_memory;          ///< bytes of memory on the device; 0: none
+  Time device_memory_latency;           ///< of an access to it
+  BitRate device_memory_rate;           ///< that it takes and gives data at
   bool atomics_in_turn;                 ///< those of one QP do not overlap
   Time atomic_response_time;            ///< from the lock's release to the response
   std::uint32_t tx_slots;               ///< packets between scheduler and wire

@@ -77,6 +77,9 @@ void add_work_queue(ParameterTable& table) {
       .in("MRs")
       .datasheet("mlx4's default profile: 2^19 MPT entries")
       .means("memory regions at a time; registering more fails with ENOMEM");
+  table.flag("nic.empty_recv", RNIC_FIELD(nic.empty_recv), "true")
+      .assumed("mlx5's driver takes them; some devices' refuse num_sge=0")
+      .means("whether ibv_post_recv takes RECVs without a buffer; else EINVAL");
   table.count("nic.max_rd_atomic", RNIC_FIELD(nic.max_rd_atomic), "16")
       .range(1, 255)
       .datasheet("what mlx5 devices advertise (ibv_devinfo -v)")
@@ -180,6 +183,18 @@ void add_atomics(ParameterTable& table) {
       .means(
           "atomics are AtomicOps that the root complex carries out, atomic with the CPU's own "
           "(IBV_ATOMIC_GLOB); else a read and a write of the device");
+  table.bytes("nic.device_memory", RNIC_FIELD(nic.device_memory), "0")
+      .range(0, 1U << 30)
+      .assumed("no more than what a workload puts there; ConnectX-5 offers 128 KiB (ibv_alloc_dm)")
+      .means("memory on the device, which its units reach without crossing PCIe; 0: none");
+  table.time("nic.device_memory_latency", RNIC_FIELD(nic.device_memory_latency), "30ns")
+      .range(0, 1e6)
+      .assumed("on-chip SRAM behind an interconnect; no vendor publishes it")
+      .means("an access to the memory on the device");
+  table.rate("nic.device_memory_rate", RNIC_FIELD(nic.device_memory_rate), "256Gbps")
+      .range(1, 1e5)
+      .assumed("32 B a cycle at 1 GHz; no vendor publishes it")
+      .means("data that the memory on the device takes and gives");
   table.time("nic.loopback_latency", RNIC_FIELD(nic.loopback_latency), "100ns")
       .range(0, 1e6)
       .assumed("from transmit to receive pipeline, without PHYs and cable")

@@ -286,10 +286,14 @@ void add_buffers(ParameterTable& table) {
   const auto memory = [&table](const char* key, auto set, const char* whose) {
     table
         .choice<BufferMemory>(key, set, "host",
-                              {{"host", BufferMemory::kHost}, {"peer", BufferMemory::kPeer}})
+                              {{"host", BufferMemory::kHost},
+                               {"peer", BufferMemory::kPeer},
+                               {"device", BufferMemory::kDevice}})
         .assumed(kFreeChoice)
-        .means(std::string("where the ") + whose +
-               " buffers lie: host memory, or a PCIe device's beside the NIC (peer.*)");
+        .means(
+            std::string("where the ") + whose +
+            " buffers lie: host memory, a PCIe device's beside the NIC (peer.*), or the NIC's own "
+            "(nic.device_memory)");
   };
   memory("workload.local_memory", RNIC_CHOICE(workload.local_memory), "clients'");
   memory("workload.remote_memory", RNIC_CHOICE(workload.remote_memory), "servers'");

@@ -39,7 +39,7 @@ constexpr bool takes_recv(Op op) {
 enum class Pattern { kLatency, kBandwidth };
 enum class Traffic { kPair, kIncast, kAllToAll, kPermutation, kRing, kLoopback };
 /// Where a buffer lies.
-enum class BufferMemory { kHost, kPeer };
+enum class BufferMemory { kHost, kPeer, kDevice };
 /// How a thread learns of completions.
 enum class Completion { kPoll, kEvent };
 enum class HostCache { kCold, kWarm };

@@ -181,7 +181,10 @@ Status AddressSpace::pin(std::uint64_t va, std::uint64_t bytes) {
   const std::uint64_t first = mapping->page_index(va);
   const std::uint64_t last = mapping->page_index(va + bytes - 1);
   // Frames first, pins second: a failure leaves nothing to undo but pages that stay resident.
+  cleared_bytes_ = 0;
   for (std::uint64_t index = first; index <= last; ++index) {
+    const Page* page = mapping->find_page(index);
+    if (page == nullptr || page->frame == kNotResident) cleared_bytes_ += mapping->page_size;
     if (!make_resident(*mapping, index)) return Status::kEnomem;
   }
   for (std::uint64_t index = first; index <= last; ++index) ++mapping->page(index).pins;

@@ -68,6 +68,8 @@ class AddressSpace {
   /// already included (as ib_umem does): ENOMEM when the sum would exceed the limit. EINVAL for no
   /// bytes or an overflow. A call that fails changes nothing.
   Status pin(std::uint64_t va, std::uint64_t bytes);
+  /// Bytes of pages that the latest pin() found not resident: they were cleared first.
+  std::uint64_t cleared_bytes() const { return cleared_bytes_; }
   /// Undoes one pin() of the same range. EINVAL when a page of it is not pinned.
   Status unpin(std::uint64_t va, std::uint64_t bytes);
   /// Bytes that count against the limit.
@@ -121,6 +123,7 @@ class AddressSpace {
   Rng rng_;
   std::uint64_t next_va_;
   std::uint64_t pinned_bytes_ = 0;
+  std::uint64_t cleared_bytes_ = 0;
   std::map<std::uint64_t, Mapping> mappings_;
   mutable const Mapping* last_mapping_ = nullptr;      // most accesses hit the same buffer
   std::unordered_map<std::uint64_t, PageImage> swap_;  // by page address

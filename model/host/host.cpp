@@ -28,7 +28,8 @@ Host::Host(const sc_core::sc_module_name& name, const config::Config& config)
             stream(config, this->name(), ".address_space")),
       context_memory(memory, layout_of(config.nic)),
       root_complex("root_complex", config.memory, config.iommu, memory_port_),
-      verbs("verbs", config, memory, space, context_memory, root_complex) {
+      verbs("verbs", config, memory, space, context_memory, root_complex),
+      device_memory_left_(config.nic.device_memory) {
   root_complex.set_interrupt_sink(&verbs);
   MemorySystem& caches = root_complex.memory_system();
   if (caches.tracks_cache()) memory.set_observer(&caches);
@@ -40,6 +41,24 @@ Host::Host(const sc_core::sc_module_name& name, const config::Config& config)
     peer = std::make_unique<PeerMemory>(this->name(), config.peer, *base, config.peer.size);
     root_complex.set_peer(peer.get());
   }
+  if (config.nic.device_memory > 0) {
+    const auto base = memory.allocate_contiguous(config.nic.device_memory);
+    if (!base) throw ConfigError("nic.device_memory does not fit into the bus addresses of a host");
+    device_memory_ = *base;
+  }
+}
+
+std::uint64_t Host::map_device_memory(std::uint64_t bytes) {
+  constexpr std::uint64_t kPage = 4096;
+  const std::uint64_t rounded = (bytes + kPage - 1) / kPage * kPage;
+  if (rounded > device_memory_left_) {
+    throw ConfigError(std::to_string(rounded) +
+                      " bytes exceed what is left of nic.device_memory, " +
+                      std::to_string(device_memory_left_));
+  }
+  // From its end, so that what is left tells where.
+  device_memory_left_ -= rounded;
+  return space.map_device(device_memory_ + device_memory_left_, rounded);
 }
 
 std::uint64_t Host::map_peer(std::uint64_t bytes) {

@@ -29,6 +29,12 @@ class Host : public sc_core::sc_module {
   /// its BAR is full.
   std::uint64_t map_peer(std::uint64_t bytes);
 
+  /// Memory on the NIC (ibv_alloc_dm), mapped into the process; `bytes` of it. ConfigError: there
+  /// is not so much.
+  std::uint64_t map_device_memory(std::uint64_t bytes);
+  /// Bus address of the memory on the NIC; 0: it has none.
+  std::uint64_t device_memory() const { return device_memory_; }
+
   PhysicalMemory memory;
   AddressSpace space;
   ContextMemory context_memory;
@@ -40,6 +46,10 @@ class Host : public sc_core::sc_module {
   RootComplex root_complex;
   verbs::Context verbs;
   std::unique_ptr<PeerMemory> peer;  ///< null: no buffer lies there
+
+ private:
+  std::uint64_t device_memory_ = 0;
+  std::uint64_t device_memory_left_;
 };
 
 }  // namespace rnic::host

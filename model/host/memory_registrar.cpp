@@ -42,6 +42,7 @@ MemoryRegistrar::MemoryRegistrar(ContextMemory& context, const config::MemoryCon
     : context_(context),
       reg_call_cost_(config.reg_call_cost),
       reg_page_cost_(config.reg_page_cost),
+      reg_zero_cost_(config.reg_zero_cost),
       dereg_call_cost_(config.dereg_call_cost),
       dereg_page_cost_(config.dereg_page_cost),
       policy_(policy) {}
@@ -306,8 +307,8 @@ RegistrationResult MemoryRegistrar::change_translation(AddressSpace& space,
   context_.free_mtts(region.mtt_base, region.mtt_count);
   space.unpin(region.va, region.length);
   result.region = changed;
-  result.cost += reg_page_cost_ * static_cast<std::int64_t>(changed.npages) +
-                 dereg_page_cost_ * static_cast<std::int64_t>(region.npages);
+  result.cost +=
+      pin_cost(space, changed.npages) + dereg_page_cost_ * static_cast<std::int64_t>(region.npages);
   return result;
 }
 
@@ -342,8 +343,14 @@ RegistrationResult MemoryRegistrar::reg_mr(AddressSpace& space, std::uint32_t pd
     return result;
   }
   result.region = region;
-  result.cost += reg_page_cost_ * static_cast<std::int64_t>(region.npages);
+  result.cost += pin_cost(space, region.npages);
   return result;
+}
+
+Time MemoryRegistrar::pin_cost(const AddressSpace& space, std::uint64_t pages) const {
+  constexpr std::uint64_t kCleared = 4096;
+  return reg_page_cost_ * static_cast<std::int64_t>(pages) +
+         reg_zero_cost_ * static_cast<std::int64_t>(space.cleared_bytes() / kCleared);
 }
 
 bool MemoryRegistrar::is_valid(std::uint32_t key) const {

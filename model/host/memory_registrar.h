@@ -118,6 +118,8 @@ class MemoryRegistrar {
 
   RegistrationResult reg_on_demand(AddressSpace& space, MemoryRegion& region, bool zero_based);
   RegistrationResult reg_implicit(MemoryRegion& region);
+  /// Of pinning `pages`, of which the latest pin() had to clear some.
+  Time pin_cost(const AddressSpace& space, std::uint64_t pages) const;
   bool allocate_tables(MemoryRegion& region);
   Populated entries_of(const MemoryRegion& region, std::uint64_t address,
                        std::uint64_t bytes) const;
@@ -132,6 +134,7 @@ class MemoryRegistrar {
   ContextMemory& context_;
   Time reg_call_cost_;
   Time reg_page_cost_;
+  Time reg_zero_cost_;
   Time dereg_call_cost_;
   Time dereg_page_cost_;
   KeyPolicy policy_;

@@ -300,7 +300,7 @@ Status Context::post_recv(Core& core, QueuePair& qp, const RecvWr* wrs, std::uin
   for (; posted < count; ++posted) {
     const RecvWr& wr = wrs[posted];
     if (qp.state == protocol::QpState::kReset || qp.cap.srq != nullptr ||
-        wr.num_sge > qp.cap.max_recv_sge) {
+        wr.num_sge > qp.cap.max_recv_sge || (wr.num_sge == 0 && !nic_.empty_recv)) {
       status = Status::kEinval;
       break;
     }

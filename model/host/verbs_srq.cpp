@@ -125,7 +125,7 @@ Status Context::post_srq_recv(Core& core, SharedReceiveQueue& srq, const RecvWr*
   std::uint32_t posted = 0;
   for (; posted < count; ++posted) {
     const RecvWr& wr = wrs[posted];
-    if (wr.num_sge > srq.cap.max_sge) {
+    if (wr.num_sge > srq.cap.max_sge || (wr.num_sge == 0 && !nic_.empty_recv)) {
       status = Status::kEinval;
       break;
     }

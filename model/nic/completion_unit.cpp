@@ -91,7 +91,8 @@ void CompletionUnit::fail(QpContext& qp, Time t) {
   // What no completion reports here: the responder half refused what the peer asked.
   if (qp.failed && qp.recv_told) {
     // the RECV of the message did
-  } else if (qp.failed && qp.refusal == transport::Refusal::kInvalidRequest) {
+  } else if (qp.failed && (qp.refusal == transport::Refusal::kInvalidRequest ||
+                           qp.refusal == transport::Refusal::kReceiverNotReady)) {
     raise(protocol::EventType::kQpRequestError, qp, t);
   } else if (qp.failed && qp.refusal == transport::Refusal::kRemoteAccess) {
     raise(protocol::EventType::kQpAccessError, qp, t);

@@ -46,6 +46,10 @@ Nic::Nic(const sc_core::sc_module_name& name, const config::Config& config,
                             ? std::make_unique<pcie::TranslationAgent>("atc", config.pcie.atc,
                                                                        config.iommu.page_size, dma)
                             : nullptr),
+      device_memory(config.nic.device_memory == 0
+                        ? nullptr
+                        : std::make_unique<DeviceMemory>("device_memory", config.nic,
+                                                         tables.device_memory, host_path(), dma)),
       doorbell("doorbell", config.nic, queue_pairs, config.pcie.register_read_time),
       scheduler("sq_scheduler", config.nic, *transport_, frames, tx_jobs_,
                 config.transport.congestion_control != config::RoceCongestion::kNone),
@@ -82,6 +86,10 @@ Nic::Nic(const sc_core::sc_module_name& name, const config::Config& config,
 }
 
 pcie::DmaIf& Nic::dma_path() {
+  return device_memory != nullptr ? static_cast<pcie::DmaIf&>(*device_memory) : host_path();
+}
+
+pcie::DmaIf& Nic::host_path() {
   return translation_agent != nullptr ? static_cast<pcie::DmaIf&>(*translation_agent) : dma;
 }
 

@@ -11,6 +11,7 @@
 #include "nic/completion_unit.h"
 #include "nic/cq_context_cache.h"
 #include "nic/cq_unit.h"
+#include "nic/device_memory.h"
 #include "nic/doorbell_unit.h"
 #include "nic/event_unit.h"
 #include "nic/key_unit.h"
@@ -43,6 +44,7 @@ struct ContextTables {
   std::uint64_t mtt = 0;
   std::uint32_t mpt_entries = 0;
   std::uint64_t cqc = 0;
+  std::uint64_t device_memory = 0;  ///< window of the memory on the device
 };
 
 /// The NIC: its units and how they are wired, in the order of a WRITE's journey. PCIe attaches at
@@ -66,6 +68,8 @@ class Nic : public sc_core::sc_module {
  private:
   /// Where units send their DMA requests.
   pcie::DmaIf& dma_path();
+  /// Those of them that leave the device.
+  pcie::DmaIf& host_path();
   void wire_transmit();
   void wire_receive();
   void wire_caches(const config::Config& config);
@@ -86,6 +90,7 @@ class Nic : public sc_core::sc_module {
 
   pcie::DmaEngine dma;
   std::unique_ptr<pcie::TranslationAgent> translation_agent;  ///< null: no ATS
+  std::unique_ptr<DeviceMemory> device_memory;                ///< null: none
   DoorbellUnit doorbell;
   SqScheduler scheduler;
   QpContextCache qp_contexts;

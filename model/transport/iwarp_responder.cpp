@@ -256,6 +256,7 @@ void IwarpTransport::fill_send(QueuePair& qp, const Segment& in, RxPlan& plan) {
 
 void IwarpTransport::fill_read_request(QueuePair& qp, const Segment& in, RxPlan& plan) {
   if (qp.reads_in_service >= qp.max_dest_rd_atomic) {
+    qp.refusal = Refusal::kInvalidRequest;
     terminate_stream(qp, TerminateLayer::kDdp, kDdpUntagged, kNoBuffer);
     return;
   }

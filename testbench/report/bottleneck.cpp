@@ -453,6 +453,26 @@ std::optional<Bottleneck> recovery(const Result& result, const std::vector<Resou
   return bottleneck;
 }
 
+/// The run ended because work requests failed: nothing limited it.
+std::optional<Bottleneck> failure(const Result& result) {
+  std::string failures;
+  std::uint64_t good = 0;
+  for (const auto& [status, count] : result.completions) {
+    if (status == "success") {
+      good = count;
+    } else if (count > 0) {
+      failures += (failures.empty() ? "" : ", ") + grouped(count) + " " + status;
+    }
+  }
+  if (failures.empty()) return std::nullopt;
+  Bottleneck bottleneck;
+  bottleneck.unit = "workload";
+  bottleneck.why = "The run ended early: behind " + grouped(good) +
+                   " successful completions came " + failures +
+                   "; a queue pair in error carries nothing more.";
+  return bottleneck;
+}
+
 /// The narrowest of the windows that a workload gives itself.
 struct Window {
   std::uint64_t slots;  ///< over all flows
@@ -544,6 +564,7 @@ Bottleneck find_bottleneck(const Result& result) {
   if (auto losses = recovery(result, ranked)) return *losses;
   if (auto rates = congestion(result, ranked)) return *rates;
   if (auto slots = transmit_slots(result, ranked)) return *slots;
+  if (auto failed = failure(result)) return *failed;
   return window(result, ranked);
 }
 

@@ -13,9 +13,10 @@
 namespace rnic::testbench {
 namespace {
 
-nic::ContextTables tables_of(const host::ContextMemory& memory) {
+nic::ContextTables tables_of(const host::Host& host) {
+  const host::ContextMemory& memory = host.context_memory;
   return {memory.address_of_qpc(0), memory.address_of_mpt(0), memory.address_of_mtt(0),
-          memory.layout().mpts, memory.address_of_cqc(0)};
+          memory.layout().mpts,     memory.address_of_cqc(0), host.device_memory()};
 }
 
 network::FaultConfig faults_of(const config::LinkConfig& link) {
@@ -65,7 +66,7 @@ Node::Node(const sc_core::sc_module_name& name, const config::Config& config, st
                     ? nullptr
                     : std::make_unique<pcie::Link>("pcie", config.pcie, config.sim.seed)),
       pcie(sibling != nullptr ? sibling->pcie : *own_pcie_),
-      nic("nic", config, identity_of(index), tables_of(host.context_memory),
+      nic("nic", config, identity_of(index), tables_of(host),
           link::nic_port_config(config, identity_of(index).mac), frames) {
   host.root_complex.set_link(config.pcie);
   if (sibling != nullptr) {

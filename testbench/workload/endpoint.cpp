@@ -69,7 +69,15 @@ void Endpoint::size_buffers() {
 }
 
 std::uint64_t Endpoint::map_buffer(std::uint64_t bytes) {
-  return memory_ == config::BufferMemory::kPeer ? host.map_peer(bytes) : host.space.map(bytes);
+  switch (memory_) {
+    case config::BufferMemory::kPeer:
+      return host.map_peer(bytes);
+    case config::BufferMemory::kDevice:
+      return host.map_device_memory(bytes);
+    case config::BufferMemory::kHost:
+      break;
+  }
+  return host.space.map(bytes);
 }
 
 /// Without regions for each queue pair: the buffers of all, one behind the other.

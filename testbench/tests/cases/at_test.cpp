@@ -131,6 +131,41 @@ TEST(CaseAT, AT03_OneWordOneBucketManyWords) {
   });
 }
 
+/// One client adding to one word, of host memory or of memory on the device.
+double one_word_us(const char* device_memory) {
+  constexpr std::uint32_t kEach = 128;
+  double each = 0;
+  VerbsRig rig({{"transport.protocol", "rocev2"},
+                {"pcie.latency", "60ns"},
+                {"cpu.post_cost", "1ns"},
+                {"nic.device_memory", device_memory}});
+  rig.run([&] {
+    rig.a.create();
+    rig.b.create();
+    Clients clients(rig, 4, kEach);
+    if (rig.b.node.host.device_memory() != 0) {
+      clients.target.address = rig.b.node.host.map_device_memory(4096);
+      const auto made =
+          rig.b.verbs().reg_mr(rig.b.core, rig.b.pd, clients.target.address, 4096, kAtomicAccess);
+      ASSERT_EQ(made.status, host::Status::kOk);
+      clients.target.region = made.region;
+    }
+    each = to_us(clients.run(0, 0)) / (4 * kEach);
+    EXPECT_EQ(clients.word(0), kEach * (1 + 2 + 3 + 4));
+  });
+  return each;
+}
+
+TEST(CaseAT, AT03_AWordInHostMemory) {
+  EXPECT_GT(one_word_us("0"), 0.30);  // as above: a round trip of PCIe
+}
+
+TEST(CaseAT, AT03_AWordOnTheDevice) {
+  // The lock is held for two accesses of 30 ns instead of a round trip of PCIe, at least three
+  // times as long.
+  EXPECT_LT(one_word_us("64KiB"), 0.30 / 3);
+}
+
 // AT-04 --------------------------------------------------------------------------------------
 
 double rate_with(const std::string& op, const std::string& window) {

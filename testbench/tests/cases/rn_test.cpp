@@ -256,6 +256,20 @@ TEST_P(RecvForImmediate, RN07_RecvWithoutABuffer) {
 
 INSTANTIATE_TEST_SUITE_P(CaseRN, WriteWithImmediate, ::testing::Values("ib", "rocev1", "rocev2"),
                          [](const auto& test) { return test.param; });
+TEST(CaseRN, RN07_SomeDevicesRefuseARecvWithoutABuffer) {
+  VerbsRig rig(Settings{{"nic.empty_recv", "false"}});
+  rig.run([&] {
+    rig.connect();
+    const RigBuffer to = rig.b.buffer(4096);
+    const host::verbs::RecvWr empty{77, nullptr, 0};
+    EXPECT_EQ(rig.b.verbs().post_recv(rig.b.core, *rig.b.qp, &empty, 1), Status::kEinval);
+    auto* srq = rig.b.verbs().create_srq(rig.b.core, rig.b.pd, {4, 1});
+    EXPECT_EQ(rig.b.verbs().post_srq_recv(rig.b.core, *srq, &empty, 1), Status::kEinval);
+    // An element of no bytes is an element.
+    EXPECT_EQ(rig.b.post_recv(to.address, to.region.lkey, 0), Status::kOk);
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(CaseRN, RecvForImmediate, ::testing::ValuesIn(all_protocols()),
                          [](const auto& test) { return test.param; });
 

@@ -239,6 +239,22 @@ TEST(Refusals, ARecvThatIsTooSmallHasItsCompletionAndNoEvent) {
   });
 }
 
+/// iWARP cannot put a message off: a stream without a RECV for it ends, and no completion tells the
+/// receiver why.
+TEST(Refusals, AnIwarpReceiverWithoutARecvHearsOfIt) {
+  VerbsRig rig(Settings{{"transport.protocol", "iwarp"}});
+  rig.run([&] {
+    rig.connect();
+    const RigBuffer mine = rig.a.buffer(4096);
+    ASSERT_EQ(rig.a.post(WrOpcode::kSend, mine.address, mine.region.lkey, 9), Status::kOk);
+    EXPECT_EQ(rig.a.await_send().status, WcStatus::kRemoteOperationError);
+    rig.settle();
+    EXPECT_EQ(rig.b.state(), QpState::kError);
+    EXPECT_EQ(events_of(rig.b), Events{EventType::kQpRequestError});
+    EXPECT_EQ(events_of(rig.a), Events{});
+  });
+}
+
 TEST(PortEvents, WhenTheLinkIsLostAndWhenItIsBack) {
   VerbsRig rig(Settings{{"transport.protocol", "rocev2"}});
   rig.run([&] {

@@ -42,6 +42,8 @@ TEST_P(MistakeTest, OfTheTenthOf64) {
   for (const auto& [name, count] : completions.items()) {
     EXPECT_EQ(run.result["completions"].value(name, 0), count) << name;
   }
+  const auto why = run.result["bottleneck"]["why"].get<std::string>();
+  EXPECT_NE(why.find(expected.status), std::string::npos) << why;
 }
 
 INSTANTIATE_TEST_SUITE_P(
