@@ -191,7 +191,7 @@ Bottleneck saturated(const std::vector<Resource>& ranked) {
 Bottleneck without_stages(const std::vector<Resource>& ranked) {
   if (!ranked.empty() && ranked.front().utilization >= kSaturated) return saturated(ranked);
   Bottleneck bottleneck;
-  bottleneck.unit = "workload";
+  bottleneck.unit = ranked.empty() ? "none" : "workload";
   bottleneck.utilization = ranked.empty() ? 0 : ranked.front().utilization;
   bottleneck.why = busiest_clause(ranked) + ": the workload asks for no more";
   add_next(bottleneck, next_resource(ranked, ""));

@@ -29,18 +29,18 @@ struct Row {
 };
 
 // 1 CUR_STATE, 3 ACCESS_FLAGS, 4 PKEY_INDEX, 5 PORT, 7 AV, 8 PATH_MTU, 9 TIMEOUT, 10 RETRY_CNT,
-// 11 RNR_RETRY, 12 RQ_PSN, 13 MAX_QP_RD_ATOMIC, 15 MIN_RNR_TIMER, 16 SQ_PSN, 17
-// MAX_DEST_RD_ATOMIC, 20 DEST_QPN. Alternate paths and asynchronous events are not modelled.
+// 11 RNR_RETRY, 12 RQ_PSN, 13 MAX_QP_RD_ATOMIC, 14 ALT_PATH, 15 MIN_RNR_TIMER, 16 SQ_PSN, 17
+// MAX_DEST_RD_ATOMIC, 18 PATH_MIG_STATE, 20 DEST_QPN.
 std::vector<Row> table() {
   return {
       {QpState::kReset, QpState::kInit, bits({3, 4, 5}), 0},
       {QpState::kInit, QpState::kInit, 0, bits({3, 4, 5})},
-      {QpState::kInit, QpState::kRtr, bits({7, 8, 20, 12, 17, 15}), bits({3, 4})},
-      {QpState::kRtr, QpState::kRts, bits({16, 9, 10, 11, 13}), bits({1, 3, 15})},
-      {QpState::kRts, QpState::kRts, 0, bits({1, 3, 15})},
+      {QpState::kInit, QpState::kRtr, bits({7, 8, 20, 12, 17, 15}), bits({3, 4, 14})},
+      {QpState::kRtr, QpState::kRts, bits({16, 9, 10, 11, 13}), bits({1, 3, 14, 15, 18})},
+      {QpState::kRts, QpState::kRts, 0, bits({1, 3, 14, 15, 18})},
       {QpState::kRts, QpState::kSqd, 0, bits({2})},
-      {QpState::kSqd, QpState::kSqd, 0, bits({5, 7, 9, 10, 11, 13, 17, 3, 4, 15})},
-      {QpState::kSqd, QpState::kRts, 0, bits({1, 3, 15})},
+      {QpState::kSqd, QpState::kSqd, 0, bits({5, 7, 9, 10, 11, 13, 17, 3, 4, 14, 15, 18})},
+      {QpState::kSqd, QpState::kRts, 0, bits({1, 3, 14, 15, 18})},
   };
 }
 
