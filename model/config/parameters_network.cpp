@@ -164,7 +164,7 @@ void add_faults(ParameterTable& table) {
   table.list("link.drop_list", RNIC_FIELD(link.drop_list), "none")
       .range(1, 1e15)
       .assumed("free choice of the user")
-      .means("data packets to drop, counted from 1 in sending order, as in 5,17");
+      .means("data packets to drop on the first cable, counted from 1 over both directions: 5,17");
   table.list("link.corrupt_list", RNIC_FIELD(link.corrupt_list), "none")
       .range(1, 1e15)
       .assumed("free choice of the user")

@@ -171,6 +171,9 @@ void add_queues(ParameterTable& table) {
       .or_auto()
       .assumed("perftest: --rx-depth; auto: as many as workload.depth")
       .means("RECVs posted ahead on each QP; fewer than what is in flight runs into RNR");
+  table.flag("workload.recv_credits", RNIC_FIELD(workload.recv_credits), "true")
+      .assumed("as perftest does over iWARP, where a message without a RECV ends the connection")
+      .means("iWARP: a sender posts no more messages than its peer has RECVs (told out of band)");
   table.count("workload.recv_batch", RNIC_FIELD(workload.recv_batch), "1")
       .range(1, 16384)
       .in("RECVs")
@@ -220,6 +223,10 @@ void add_queues(ParameterTable& table) {
       .range(0, 1e9)
       .assumed(kFreeChoice)
       .means("pause of the client before each message (latency pattern)");
+  table.time("workload.start_gap", RNIC_FIELD(workload.start_gap), "0ns")
+      .range(0, 1e9)
+      .assumed(kFreeChoice)
+      .means("each flow begins this much later than the one before (bandwidth pattern)");
   table.flag("workload.srq", RNIC_FIELD(workload.srq), "false")
       .assumed("as perftest without --use-srq")
       .means("the queue pairs of a thread take RECVs from one shared receive queue");

@@ -171,6 +171,11 @@ void add_congestion_control(ParameterTable& table) {
                               {{"none", RoceCongestion::kNone}, {"dcqcn", RoceCongestion::kDcqcn}})
       .assumed("lossless fabrics without it are the base that it is compared with")
       .means("RoCEv2: what slows a sender down when switches mark its packets");
+  table.count("transport.cnp_service_level", RNIC_FIELD(transport.cnp_service_level), "as_data")
+      .range(0, 7)
+      .or_word("as_data", kCnpAsData)
+      .spec("IBTA annex A17 leaves it open; ConnectX: priority 6, DSCP 48 (captured on the wire)")
+      .means("RoCEv2: priority of CNPs, whose DSCP is 8 x that; as_data: as the QP's packets");
   table.flag("dcqcn.notification_point", RNIC_FIELD(dcqcn.notification_point), "true")
       .datasheet(kPaper)
       .means("a receiver of marked packets sends CNPs");
@@ -241,6 +246,18 @@ void add_tcp_flow(ParameterTable& table) {
       .range(1000, 60 * kSecond)
       .assumed("RFC 6298 says 1 s; data-centre stacks use 1 to 200 ms")
       .means("iWARP: least retransmission timeout of TCP");
+  table.time("tcp.keepalive_time", RNIC_FIELD(tcp.keepalive_time), "10s")
+      .range(0, 7200 * kSecond)
+      .assumed("RFC 9293, 3.8.4: 2 hours unless a program asks for less, as those of a cluster do")
+      .means("iWARP: quiet time, while READs are unanswered, before the peer is probed; 0: never");
+  table.time("tcp.keepalive_interval", RNIC_FIELD(tcp.keepalive_interval), "1s")
+      .range(1000, 7200 * kSecond)
+      .assumed("Linux: 75 s unless a program asks for less, as those of a cluster do")
+      .means("iWARP: time between two unanswered probes of tcp.keepalive_time");
+  table.count("tcp.keepalive_probes", RNIC_FIELD(tcp.keepalive_probes), "9")
+      .range(1, 127)
+      .spec("Linux, tcp(7), tcp_keepalive_probes: 9")
+      .means("iWARP: unanswered probes after which the peer is given up");
   table
       .choice<CongestionControl>("tcp.congestion_control", RNIC_CHOICE(tcp.congestion_control),
                                  "newreno",
@@ -274,6 +291,10 @@ void add_tcp_framing(ParameterTable& table) {
       .range(1000, 60 * kSecond)
       .spec("RFC 6298, 2.1: 1 s before the first measurement of a round trip")
       .means("iWARP: wait before an unanswered set-up frame is sent again; doubles each time");
+  table.time("tcp.connect_timeout", RNIC_FIELD(tcp.connect_timeout), "60s")
+      .range(1000, 3600 * kSecond)
+      .spec("Linux cxgb4, ep_timeout_secs: 60 s for each step of a connection")
+      .means("iWARP: a set-up that is not done by then is an error, at both ends");
   table.flag("tcp.timestamps", RNIC_FIELD(tcp.timestamps), "false")
       .spec("RFC 7323, section 3: optional")
       .means("iWARP: 12 B timestamp option in each segment");

@@ -27,10 +27,10 @@ std::uint8_t level_in(const std::vector<std::uint64_t>& levels, std::uint32_t qp
 template <typename Visit>
 void for_each_level(const Config& config, const Visit& visit) {
   for (const std::uint64_t level : config.transport.service_level) {
-    visit(static_cast<std::uint8_t>(level));
+    visit(static_cast<std::uint8_t>(level), "transport.service_level=");
   }
   for (const std::uint64_t level : config.transport.response_service_level) {
-    visit(static_cast<std::uint8_t>(level));
+    visit(static_cast<std::uint8_t>(level), "transport.response_service_level=");
   }
 }
 
@@ -80,8 +80,13 @@ std::uint8_t lane_of_service_level(const Config& config, std::uint8_t level) {
 
 std::uint32_t used_lanes(const Config& config) {
   std::uint32_t lanes = 0;
-  for_each_level(config,
-                 [&](std::uint8_t level) { lanes |= 1U << lane_on_the_wire(config, level); });
+  for_each_level(config, [&](std::uint8_t level, const char* /*key*/) {
+    lanes |= 1U << lane_on_the_wire(config, level);
+  });
+  const TransportConfig& t = config.transport;
+  if (t.congestion_control == RoceCongestion::kDcqcn && t.cnp_service_level != kCnpAsData) {
+    lanes |= 1U << t.cnp_service_level;
+  }
   return lanes != 0 ? lanes : 1;
 }
 
@@ -92,13 +97,12 @@ void check_service_levels(const Config& config) {
     return;
   }
   parse_ets("link.ets", config.link.ets);
-  for_each_level(config, [&](std::uint8_t level) {
+  for_each_level(config, [&](std::uint8_t level, const char* key) {
     if (level >= kPriorities) {
-      throw ConfigError("transport.service_level=" + std::to_string(level) +
-                        " is no Ethernet priority (valid: 0..7)");
+      throw ConfigError(key + std::to_string(level) + " is no Ethernet priority (valid: 0..7)");
     }
     if (level != 0 && t.protocol == Protocol::kRoceV1 && !t.vlan) {
-      throw ConfigError("transport.service_level=" + std::to_string(level) +
+      throw ConfigError(key + std::to_string(level) +
                         " needs transport.vlan=true with transport.protocol=rocev1, whose other "
                         "headers carry no priority");
     }

@@ -11,6 +11,8 @@ namespace rnic::config {
 
 /// transport.dscp=by_priority.
 inline constexpr std::uint32_t kDscpOfPriority = 64;
+/// transport.cnp_service_level=as_data.
+inline constexpr std::uint32_t kCnpAsData = 8;
 
 enum class Protocol { kIb, kRoceV1, kRoceV2, kIwarp };
 enum class TransportType { kRc, kUc, kUd };
@@ -52,6 +54,7 @@ struct TransportConfig {
   std::vector<std::uint64_t> service_level;           ///< of the i-th QP of a flow, repeated
   std::vector<std::uint64_t> response_service_level;  ///< of the answering end; empty: the same
   RoceCongestion congestion_control;
+  std::uint32_t cnp_service_level;  ///< priority of CNPs; kCnpAsData: that of the QP
   std::uint32_t ack_every;  ///< AckReq every n packets inside a long message
   Time ack_coalesce_time;   ///< least time between two ACKs of a QP; those between are merged
 };
@@ -84,6 +87,9 @@ struct TcpConfig {
   std::uint32_t delayed_ack;   ///< full segments per ACK
   Time delayed_ack_time;
   Time min_rto;
+  Time keepalive_time;  ///< quiet time before the first probe; 0: none
+  Time keepalive_interval;
+  std::uint32_t keepalive_probes;
   CongestionControl congestion_control;
   bool sack;              ///< selective acknowledgement and placement out of order; else go-back-N
   Time connection_setup;  ///< of the connection manager, besides the frames
@@ -91,6 +97,7 @@ struct TcpConfig {
   bool handshake;               ///< connections are set up by frames on the wire
   bool tear_down;               ///< a queue pair that leaves its connection tells the peer
   Time syn_timeout;             ///< first retry of a set-up segment; doubles
+  Time connect_timeout;         ///< a set-up that takes longer has failed
   bool timestamps;
   bool mpa_crc;
   bool mpa_markers;

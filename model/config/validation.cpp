@@ -132,13 +132,14 @@ void check_network(const Config& config) {
   }
   if (flow_control == FlowControl::kCredit && protocol != Protocol::kIb) {
     throw ConfigError(std::string("link.flow_control=credit needs transport.protocol=ib, not ") +
-                      name_of(protocol) + " (valid: none" + (is_roce(protocol) ? "|pfc" : "") +
-                      ")");
+                      name_of(protocol) + " (valid: none|pause" +
+                      (is_roce(protocol) ? "|pfc" : "") + ")");
   }
   if (flow_control == FlowControl::kPfc && !is_roce(protocol)) {
     throw ConfigError(
         std::string("link.flow_control=pfc needs transport.protocol=rocev1 or rocev2, not ") +
-        name_of(protocol) + " (valid: none" + (protocol == Protocol::kIb ? "|credit" : "") + ")");
+        name_of(protocol) + " (valid: none" + (protocol == Protocol::kIb ? "|credit" : "|pause") +
+        ")");
   }
   if (flow_control == FlowControl::kPause && protocol == Protocol::kIb) {
     throw ConfigError(
@@ -517,6 +518,14 @@ void check_workload(const Config& config) {
   at_most("workload.signal_every", workload.signal_every, "workload.depth", workload.depth);
   at_most("workload.post_batch", workload.post_batch, "workload.depth", workload.depth);
   at_most("workload.recv_batch", workload.recv_batch, "workload.recv_depth", workload.recv_depth);
+  const bool counts_recvs = config.transport.protocol == Protocol::kIwarp &&
+                            workload.recv_credits && takes_recv(workload.op) &&
+                            workload.pattern == Pattern::kBandwidth;
+  if (counts_recvs && workload.post_batch + workload.recv_batch - 1 > workload.recv_depth) {
+    throw ConfigError(equals("workload.recv_depth", workload.recv_depth) +
+                      " is less than workload.post_batch + workload.recv_batch - 1, so that a "
+                      "sender would wait for ever for the RECVs of a batch");
+  }
   at_most("workload.inline_max", workload.inline_max, "nic.max_inline", config.nic.max_inline);
   // With less, every queue pair could hold an unsignalled message, and none would ever complete.
   const std::uint64_t held = std::uint64_t{workload.signal_every} *

@@ -89,6 +89,8 @@ struct WorkloadConfig {
   std::uint32_t recv_depth;  ///< RECVs posted ahead on each QP
   std::uint32_t recv_batch;  ///< RECVs posted again together
   Time recv_cost;            ///< of the CPU, before it posts the RECV of a message again
+  bool recv_credits;         ///< iWARP: senders know how many RECVs are posted
+  Time start_gap;            ///< of each flow behind the one before
   bool bidirectional;
   std::uint32_t sges;  ///< pieces that the local data of a message lie in
   std::uint32_t mrs;

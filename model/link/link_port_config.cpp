@@ -32,11 +32,11 @@ void resolve_pfc(LinkPortConfig& config) {
   const std::uint64_t wanted_xoff =
       config.pfc_xoff != 0 ? config.pfc_xoff : 2 * std::uint64_t{config.max_frame_bytes};
   if (wanted_xoff + headroom > config.rx_buffer) {
-    throw ConfigError("nic.rx_buffer: a lossless receive buffer needs " +
-                      std::to_string(wanted_xoff + headroom) + " bytes for each priority (" +
-                      std::to_string(headroom) +
-                      " of them headroom for the link's rate and delay), but has " +
-                      std::to_string(config.rx_buffer));
+    throw ConfigError(
+        "nic.rx_buffer: a lossless receive buffer needs " + std::to_string(wanted_xoff + headroom) +
+        " bytes for each priority (" + std::to_string(headroom) +
+        " of them headroom for the link's rate and delay), but has " +
+        std::to_string(config.rx_buffer) + " (remedy: that many, or link.flow_control=none)");
   }
   if (config.pfc_xoff == 0) config.pfc_xoff = config.rx_buffer - headroom;
   if (config.pfc_xon == 0) {

@@ -30,18 +30,7 @@ link::LinkPortConfig port_config(link::LinkPortConfig port, const config::Switch
       port.pfc_xon = config.pfc_xon;
       port.rx_buffer =
           config.pfc_xoff + (port.pfc_headroom != 0 ? port.pfc_headroom : link::pfc_headroom(port));
-      const std::uint64_t lanes =
-          port.flow_control == config::FlowControl::kPause
-              ? 1
-              : static_cast<std::uint64_t>(__builtin_popcount(port.used_lanes));
-      const std::uint64_t needed = port.rx_buffer * ports * lanes;
-      if (needed > config.buffer) {
-        throw ConfigError("switch.buffer must be at least " + std::to_string(needed) +
-                          " bytes: switch.pfc_xoff and the link's headroom for each of " +
-                          std::to_string(ports) + " ports and " + std::to_string(lanes) +
-                          " priorities in use");
-      }
-      break;
+      break;  // a shared buffer that does not hold this for each port loses frames, and says so
     }
     case config::FlowControl::kCredit:
       port.rx_buffer = std::min<std::uint64_t>(config.buffer / ports / port.lanes,
@@ -92,6 +81,7 @@ struct Switch::Side : public link::FrameReceiver, public link::EgressClient {
   std::vector<std::uint64_t> queued;         ///< bytes of them
   std::uint64_t longest = 0;                 ///< of these
   std::uint64_t marked = 0;
+  std::uint64_t dropped_full = 0;
 };
 
 std::uint64_t route_key(const protocol::MacAddress& mac) {
@@ -159,6 +149,7 @@ void Switch::forward(std::uint32_t ingress, Frame* frame, Time now) {
     return;
   }
   if (!buffer_.take(frame->frame_bytes(), now)) {
+    ++sides_[ingress]->dropped_full;
     discard(ingress, frame, dropped_full_, now);
     return;
   }
@@ -190,6 +181,9 @@ void Switch::mark(Side& egress, Frame& frame, std::uint64_t queue) {
 }
 
 std::uint64_t Switch::ecn_marked(std::uint32_t index) const { return sides_[index]->marked; }
+std::uint64_t Switch::dropped_full(std::uint32_t index) const {
+  return sides_[index]->dropped_full;
+}
 std::uint64_t Switch::longest_queue(std::uint32_t index) const { return sides_[index]->longest; }
 
 /// A bit flips while the frame is in memory; the link CRC that is computed on the way out covers it
@@ -231,7 +225,7 @@ void Switch::reset_statistics(Time now) {
   dropped_full_ = dropped_unknown_ = dropped_damaged_ = corrupted_ = 0;
   for (auto& side : sides_) {
     side->port.reset_statistics(now);
-    side->longest = side->marked = 0;
+    side->longest = side->marked = side->dropped_full = 0;
   }
 }
 

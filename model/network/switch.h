@@ -51,6 +51,8 @@ class Switch : public sc_core::sc_module {
 
   /// Frames lost because the shared buffer was full, their address unknown, or a checksum wrong.
   std::uint64_t dropped_full() const { return dropped_full_; }
+  /// Those that came in by port `index`.
+  std::uint64_t dropped_full(std::uint32_t index) const;
   std::uint64_t dropped_unknown() const { return dropped_unknown_; }
   std::uint64_t dropped_damaged() const { return dropped_damaged_; }
   /// Frames that a memory error changed (switch.corrupt_rate).

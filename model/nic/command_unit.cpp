@@ -273,13 +273,19 @@ CommandStatus CommandUnit::modify_qp(const protocol::ModifyQpCommand& modify, Ti
     transport_.connect(*qp);
     recv_queues->prefetch(*qp, now);
   }
-  if (from == QpState::kRtr && modify.state == QpState::kRts) transport_.start_sending(*qp);
+  if (from == QpState::kRtr && modify.state == QpState::kRts) start_sending(*qp, now);
   if (modify.state == QpState::kRts) scheduler->activate(*qp, now);
   if (from == QpState::kRts && modify.state == QpState::kSqd) {
     qp->drain_event = modify.drain_event;
     completion->retire(*qp, now);  // nothing may be under way
   }
   return CommandStatus::kOk;
+}
+
+/// Also an end that waits for its peer has a deadline.
+void CommandUnit::start_sending(QpContext& qp, Time now) {
+  transport_.start_sending(qp, now);
+  timer->update(qp);
 }
 
 void CommandUnit::apply(QpContext& qp, const protocol::ModifyQpCommand& modify) {

@@ -25,6 +25,7 @@ class CommandUnit : public sc_core::sc_module, public CommandIf, public pcie::Dm
   sc_core::sc_port<CompletionIf> completion{"completion"};
   sc_core::sc_port<RecvQueueIf> recv_queues{"recv_queues"};
   sc_core::sc_port<SchedulerIf> scheduler{"scheduler"};
+  sc_core::sc_port<TimerIf> timer{"timer"};
   sc_core::sc_port<TranslationIf> translation{"translation"};
   sc_core::sc_port<ResponderIf, 1, sc_core::SC_ZERO_OR_MORE_BOUND> responder{"responder"};
   sc_core::sc_port<EventIf, 1, sc_core::SC_ZERO_OR_MORE_BOUND> events{"events"};
@@ -62,6 +63,7 @@ class CommandUnit : public sc_core::sc_module, public CommandIf, public pcie::Dm
   protocol::CommandStatus modify_qp(const protocol::ModifyQpCommand& modify, Time now);
   static void apply(QpContext& qp, const protocol::ModifyQpCommand& modify);
   bool values_valid(const protocol::ModifyQpCommand& modify) const;
+  void start_sending(QpContext& qp, Time now);
   void reset(QpContext& qp, Time now);
 
   transport::Transport& transport_;

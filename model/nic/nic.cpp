@@ -152,6 +152,7 @@ void Nic::wire_receive() {
   command.recv_queues.bind(rq.recv_queues);
   command.scheduler.bind(scheduler.scheduler);
   command.responder.bind(responder.responder);
+  command.timer.bind(timer.timer);
   command.translation.bind(translation.translation);
   // Operations on keys.
   scheduler.keys.bind(keys.keys);

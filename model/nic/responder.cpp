@@ -353,6 +353,7 @@ void Responder::translated(Translation& request, Time t) {
       finish(job, t, t);
       return;
     default:
+      job->plan.fault = request.result;
       refuse(job, Refusal::kRemoteAccess, t);
       return;
   }

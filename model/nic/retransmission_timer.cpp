@@ -34,8 +34,9 @@ void RetransmissionTimer::expire(QpContext*& entry) {
   if (!qp.timer_pending || qp.timer_at != now) return;  // an earlier deadline took its place
   qp.timer_pending = false;
   if (qp.retry_deadline <= now) {
-    transport_.timeout(qp, now);
+    const bool alive = transport_.timeout(qp, now);
     completion->retire(qp, now);
+    if (!alive && qp.sq.empty()) completion->fail(qp, now);  // no work request tells of it
   }
   if (now >= qp.rnr_until) scheduler->activate(qp, now);
   update(qp);

@@ -51,6 +51,7 @@ std::unique_ptr<Transport> make_transport(const config::Config& config,
   rc.timers.rnr_factor = config.transport.rnr_timer_factor;
   if (config.transport.congestion_control == config::RoceCongestion::kDcqcn) {
     rc.dcqcn = dcqcn_parameters(config, encapsulation);
+    rc.cnp_priority = config.transport.cnp_service_level;
   }
   return std::make_unique<IbTransport>(rc, encapsulation, identity, config.transport.mtu);
 }

@@ -25,10 +25,11 @@ bool is_syn(SetupSegment segment) {
 
 }  // namespace
 
-void IwarpTransport::start_setup(QueuePair& qp) {
+void IwarpTransport::start_setup(QueuePair& qp, Time now) {
   if (!config_.handshake) return;
   IwarpConnection& c = connection(qp);
-  c.setup.start(c.initiator, config_.syn_timeout);
+  c.setup.start(c.initiator, config_.syn_timeout, now + config_.connect_timeout);
+  c.tcp.set_first_rto(config_.syn_timeout);
   // The request may have come before this end was ready for it.
   const auto waiting = std::find_if(backlog_.begin(), backlog_.end(),
                                     [&c](const Waiting& w) { return w.key == c.key; });
@@ -155,7 +156,7 @@ SetupSegment IwarpTransport::setup_segment(const protocol::Frame& frame) const {
 }
 
 /// True when `frame` was the set-up's alone.
-bool IwarpTransport::receive_setup(QueuePair& qp, const protocol::Frame& frame) {
+bool IwarpTransport::receive_setup(QueuePair& qp, const protocol::Frame& frame, Time now) {
   IwarpConnection& c = connection(qp);
   const SetupSegment segment = setup_segment(frame);
   const bool ours = is_syn(segment) || is_frame(segment);
@@ -174,7 +175,11 @@ bool IwarpTransport::receive_setup(QueuePair& qp, const protocol::Frame& frame) 
         qp, segment,
         frame.header + encapsulation_.outer_bytes() + tcp.header_bytes() + MpaConnect::kBytes);
   }
+  const Time asked = c.setup.asked_at();
+  const std::uint32_t steps = c.setup.steps();
   c.setup.received(segment, acknowledged);
+  // The handshake measures the round trip (RFC 6298, 2.2), unless something was sent again.
+  if (c.setup.steps() != steps && asked != kTimeNever) c.tcp.handshake_took(now - asked);
   update_deadline(qp);
   return ours || !c.setup.done();
 }

@@ -13,6 +13,7 @@
 #include "transport/mpa_negotiation.h"
 #include "transport/queue_pair.h"
 #include "transport/tcp/connection_table.h"
+#include "transport/tcp/keep_alive.h"
 #include "transport/tcp/tcp_connection.h"
 
 namespace rnic::transport {
@@ -38,9 +39,13 @@ struct IwarpConnection : ConnectionState {
   /// Terminate control, segment length, DDP header and READ request.
   static constexpr std::uint32_t kMaxTerminateBytes = 52;
 
-  explicit IwarpConnection(const TcpParameters& parameters) : tcp(parameters) {}
+  explicit IwarpConnection(const TcpParameters& parameters)
+      : tcp(parameters),
+        keep_alive(parameters.keepalive_time, parameters.keepalive_interval,
+                   parameters.keepalive_probes) {}
 
   TcpConnection tcp;
+  KeepAlive keep_alive;  ///< in effect while READs or atomics are unanswered
   std::uint16_t local_port = 0;
   std::uint16_t peer_port = 0;
   ConnectionKey key;                 ///< under which arriving segments find it

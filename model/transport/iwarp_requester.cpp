@@ -97,6 +97,7 @@ PlanStatus IwarpTransport::plan_request(QueuePair& qp, Time now, TxPlan& plan) {
   if (!may_issue(qp, *entry) || !c.tcp.can_send(first_segment_bytes(c, entry->wqe))) {
     return PlanStatus::kBlocked;
   }
+  if (c.reads.empty()) c.keep_alive.heard(now);
   issue(qp, *entry);
   return plan_segment(qp, now, plan) ? PlanStatus::kPlanned : PlanStatus::kBlocked;
 }
@@ -159,7 +160,13 @@ void IwarpTransport::describe_request(const SendEntry& entry, const DdpMessage& 
 void IwarpTransport::handle_ack(QueuePair& qp, const Segment& in, Time now) {
   IwarpConnection& c = connection(qp);
   const bool bare = in.stream_bytes == 0;
-  if (bare) ++counters_.acks_received;
+  if (bare) {
+    ++counters_.acks_received;
+    // A keep-alive probe.
+    if (in.tcp.sequence + 1 == static_cast<std::uint32_t>(c.tcp.receive_next())) {
+      c.tcp.request_ack();
+    }
+  }
   const std::uint64_t window = std::uint64_t{in.tcp.window} << window_scale_;
   const std::uint64_t next = c.tcp.send_next();
   const bool resending = c.tcp.retransmitting();

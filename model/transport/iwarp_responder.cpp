@@ -77,12 +77,13 @@ void IwarpTransport::receive(QueuePair& qp, const protocol::Frame& frame, Time n
   if (qp.connection == nullptr) return;
   IwarpConnection& c = connection(qp);
   Segment in;
-  if (c.closed || qp.failed || (config_.handshake && receive_setup(qp, frame))) return;
+  if (c.closed || qp.failed || (config_.handshake && receive_setup(qp, frame, now))) return;
   if (!decode(frame, in)) {
     if (in.tcp.rst) handle_reset(qp, in, plan);
     return;
   }
   if (in.tcp.fin) c.fin_received = true;
+  c.keep_alive.heard(now);
   const TcpConnection::EarlySegment* due = c.tcp.early_due();
   const bool again = due != nullptr && static_cast<std::uint32_t>(due->sequence) == in.tcp.sequence;
   if (again) {
@@ -388,6 +389,39 @@ void IwarpTransport::terminate_stream(QueuePair& qp, TerminateLayer layer, std::
   update_deadline(qp);
 }
 
+/// A key that does not allow the request. What a tagged segment names is DDP's to check (RFC 5041,
+/// 7.1), which knows no rights; what a READ or atomic names is RDMAP's (RFC 5040, 7).
+void IwarpTransport::terminate_for_key(QueuePair& qp, const RxPlan& plan) {
+  using protocol::AccessResult;
+  const bool tagged = plan.action == RxPlan::Action::kWrite && !plan.has_imm &&
+                      plan.fault != AccessResult::kNoRight && plan.fault != AccessResult::kOk;
+  std::uint8_t code = plan.invalidates ? kCannotInvalidate : kUnspecified;
+  switch (plan.fault) {
+    case AccessResult::kBadKey:
+    case AccessResult::kInvalidState:
+      code = kInvalidStag;
+      break;
+    case AccessResult::kOutOfBounds:
+      code = kOutOfBounds;
+      break;
+    case AccessResult::kNoRight:
+      code = kAccessRights;
+      break;
+    case AccessResult::kWrongPd:
+    case AccessResult::kWrongQp:
+      code = tagged ? kTaggedNotAssociated : kStagNotAssociated;
+      break;
+    case AccessResult::kOk:
+    case AccessResult::kPageFault:
+      break;
+  }
+  if (tagged) {
+    terminate_stream(qp, TerminateLayer::kDdp, kDdpTagged, code);
+  } else {
+    terminate_stream(qp, TerminateLayer::kRdmap, kRdmapProtection, code);
+  }
+}
+
 void IwarpTransport::refuse(QueuePair& qp, const RxPlan& plan, Refusal why, Time /*now*/) {
   if (plan.out_of_order) return;  // it is refused at its turn, should it still be wrong then
   qp.refusal = why;
@@ -407,8 +441,7 @@ void IwarpTransport::refuse(QueuePair& qp, const RxPlan& plan, Refusal why, Time
       return;
     case Refusal::kRemoteAccess:
       ++counters_.resp_remote_access_errors;
-      terminate_stream(qp, TerminateLayer::kRdmap, kRdmapProtection,
-                       plan.invalidates ? kCannotInvalidate : kUnspecified);
+      terminate_for_key(qp, plan);
       return;
     case Refusal::kOperational:
       terminate_stream(qp, TerminateLayer::kRdmap, kRdmapOperation, kUnspecified);

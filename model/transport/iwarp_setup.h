@@ -18,10 +18,12 @@ enum class SetupSegment : std::uint8_t { kNone, kSyn, kSynAck, kAck, kRequest, k
 class IwarpSetup {
  public:
   /// Begins. Until then, or for connections that are set up out of band, everything is done.
-  void start(bool initiator, Time retry) {
+  /// What is not answered within `retry` is sent again; at `give_up` the set-up has failed.
+  void start(bool initiator, Time retry, Time give_up) {
     started_ = true;
     initiator_ = initiator;
     retry_ = retry;
+    give_up_ = give_up;
     retries_ = 0;
     acknowledge_ = false;
     deadline_ = kTimeNever;
@@ -43,6 +45,7 @@ class IwarpSetup {
     }
     due_ = false;
     deadline_ = now + retry_ * (1 << std::min(retries_, kMaxDoublings));
+    asked_at_ = now;
     switch (state_) {
       case State::kSynSent:
         return SetupSegment::kSyn;
@@ -59,6 +62,12 @@ class IwarpSetup {
     deadline_ = kTimeNever;
     return SetupSegment::kNone;
   }
+
+  /// When the segment that waits for its answer was sent; kTimeNever: nothing waits, or it was sent
+  /// more than once, so that an answer tells no round trip (RFC 6298, 3).
+  Time asked_at() const { return done() || retries_ > 0 ? kTimeNever : asked_at_; }
+  /// Counts what was answered.
+  std::uint32_t steps() const { return steps_; }
 
   /// A set-up segment arrived, of the first time or again; `acknowledged`: it acknowledges all that
   /// this end sends before its first FPDU.
@@ -90,11 +99,16 @@ class IwarpSetup {
     if (state_ == State::kReplySent && acknowledged) enter(State::kDone);
   }
 
-  Time deadline() const { return deadline_; }  ///< of the next retry; kTimeNever: none
-  /// The answer did not come; false when `limit` retries in a row did not help.
-  bool timeout(std::uint32_t limit) {
+  /// Of the next retry, or of giving up; kTimeNever: none.
+  Time deadline() const { return done() ? kTimeNever : std::min(deadline_, give_up_); }
+  /// The answer did not come; false when `limit` retries in a row did not help, or there is no
+  /// more time.
+  bool timeout(std::uint32_t limit, Time now) {
     deadline_ = kTimeNever;
-    if (retries_ >= limit) return false;
+    if (now >= give_up_ || retries_ >= limit) {
+      give_up_ = kTimeNever;
+      return false;
+    }
     ++retries_;
     due_ = true;
     return true;
@@ -115,6 +129,8 @@ class IwarpSetup {
     state_ = state;
     retries_ = 0;
     deadline_ = kTimeNever;
+    asked_at_ = kTimeNever;
+    ++steps_;
     due_ = state != State::kDone;
   }
 
@@ -124,8 +140,11 @@ class IwarpSetup {
   bool due_ = false;
   bool acknowledge_ = false;
   std::uint32_t retries_ = 0;
+  std::uint32_t steps_ = 0;
+  Time asked_at_ = kTimeNever;
   Time retry_{0};
   Time deadline_ = kTimeNever;
+  Time give_up_ = kTimeNever;
 };
 
 }  // namespace rnic::transport

@@ -147,6 +147,15 @@ void IwarpTransport::plan_terminate(QueuePair& qp, Time now, TxPlan& plan) {
   update_deadline(qp);
 }
 
+/// A segment without data whose sequence number lies before what the peer expects, so that it must
+/// be answered (RFC 9293, 3.8.4).
+void IwarpTransport::plan_probe(QueuePair& qp, Time now, TxPlan& plan) {
+  IwarpConnection& c = connection(qp);
+  c.keep_alive.take();
+  plan_ack(qp, now, plan);
+  plan.stream = c.tcp.send_unacknowledged() - 1;
+}
+
 bool IwarpTransport::response_due(const QueuePair& qp) const {
   const IwarpConnection* c = connection_of(qp);
   if (c == nullptr) return false;
@@ -154,7 +163,7 @@ bool IwarpTransport::response_due(const QueuePair& qp) const {
   if (c->closed || !qp.can_receive()) return false;
   if (c->setup.due()) return true;
   if (!c->setup.done()) return false;
-  if (c->terminate_pending || c->tcp.ack_due()) return true;
+  if (c->terminate_pending || c->tcp.ack_due() || c->keep_alive.due()) return true;
   if (qp.state == protocol::QpState::kRtr) return false;  // may answer but not send data
   if (c->mid_message()) {
     const DdpMessage& message = c->messages[c->cursor];
@@ -183,6 +192,10 @@ bool IwarpTransport::plan_response(QueuePair& qp, Time now, TxPlan& plan) {
   }
   if (c.tcp.duplicate_ack_owed() || qp.failed) {
     plan_ack(qp, now, plan);
+    return true;
+  }
+  if (c.keep_alive.due()) {
+    plan_probe(qp, now, plan);
     return true;
   }
   if (!c.mid_message() && !qp.responses.empty() && qp.state != protocol::QpState::kRtr) {

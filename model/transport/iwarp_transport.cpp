@@ -63,6 +63,9 @@ IwarpTransport::IwarpTransport(const config::TcpConfig& tcp,
   tcp_.delayed_ack_time = tcp.delayed_ack_time;
   tcp_.min_rto = tcp.min_rto;
   tcp_.sack = tcp.sack;
+  tcp_.keepalive_time = tcp.keepalive_time;
+  tcp_.keepalive_interval = tcp.keepalive_interval;
+  tcp_.keepalive_probes = tcp.keepalive_probes;
   tcp_.congestion_control = tcp.congestion_control;
 }
 
@@ -107,17 +110,19 @@ void IwarpTransport::open_receive(IwarpConnection& c, std::uint32_t psn) const {
   c.tcp.open_receive(c.peer_sequence);
 }
 
-void IwarpTransport::start_sending(QueuePair& qp) {
+void IwarpTransport::start_sending(QueuePair& qp, Time now) {
   IwarpConnection& c = connection(qp);
   c.tcp.open_send(first_sequence(qp.next_psn, mpa_bytes_));
   c.stream_end = c.first_sequence = c.tcp.send_next();
-  start_setup(qp);
+  start_setup(qp, now);
   qp.retries_left = qp.retry_count;
+  update_deadline(qp);
 }
 
 void IwarpTransport::update_deadline(QueuePair& qp) {
   const IwarpConnection& c = connection(qp);
-  const Time next = std::min(c.setup.deadline(), c.tcp.next_deadline());
+  Time next = std::min(c.setup.deadline(), c.tcp.next_deadline());
+  if (!c.reads.empty()) next = std::min(next, c.keep_alive.deadline());
   qp.retry_deadline = qp.can_receive() && !c.closed ? next : kTimeNever;
 }
 
@@ -125,7 +130,7 @@ bool IwarpTransport::timeout(QueuePair& qp, Time now) {
   if (qp.connection == nullptr) return true;
   IwarpConnection& c = connection(qp);
   bool alive = true;
-  if (c.setup.deadline() <= now && !c.setup.timeout(qp.retry_count)) {
+  if (c.setup.deadline() <= now && !c.setup.timeout(qp.retry_count, now)) {
     ++counters_.local_ack_timeout_err;
     alive = fail(qp, nullptr, protocol::WcStatus::kRetryExceededError);
   }
@@ -140,8 +145,21 @@ bool IwarpTransport::timeout(QueuePair& qp, Time now) {
       alive = fail(qp, nullptr, protocol::WcStatus::kRetryExceededError);
     }
   }
+  if (alive && !c.reads.empty() && c.keep_alive.deadline() <= now) alive = probe(qp, now);
   update_deadline(qp);
   return alive;
+}
+
+/// The peer owes an answer and was not heard of for long. False when it is given up.
+bool IwarpTransport::probe(QueuePair& qp, Time now) {
+  IwarpConnection& c = connection(qp);
+  if (c.tcp.send_unacknowledged() != c.tcp.send_max()) {
+    c.keep_alive.heard(now);  // the retransmission timer asks already
+    return true;
+  }
+  if (c.keep_alive.expire()) return true;
+  ++counters_.local_ack_timeout_err;
+  return fail(qp, nullptr, protocol::WcStatus::kRetryExceededError);
 }
 
 }  // namespace rnic::transport

@@ -39,6 +39,10 @@ namespace rnic::transport {
 ///   the data is placed. The peer answers what it cannot execute with a terminate message, after
 ///   which both ends are in error; a terminate message that is lost is not resent (the requester
 ///   then runs into its retransmission limit, `retry_count` timeouts in a row).
+/// - Nothing waits for ever: a set-up ends after tcp.connect_timeout, and while READs or atomics
+/// are
+///   unanswered a quiet peer is probed (tcp.keepalive_*). Both end as a retransmission limit does.
+///   (Connections without such work are not probed, so that a simulation comes to rest.)
 /// - SEND with immediate does not exist (RFC 7306 has no such message): it completes with a local
 ///   operation error, as does a READ of more than one scatter element. WRITE with immediate is an
 ///   RDMA Write and an Immediate Data message right behind it (RFC 7306, 6), which takes the RECV;
@@ -51,7 +55,7 @@ class IwarpTransport : public Transport {
                  const Encapsulation& encapsulation, const PortIdentity& identity);
 
   void connect(QueuePair& qp) override;
-  void start_sending(QueuePair& qp) override;
+  void start_sending(QueuePair& qp, Time now) override;
   bool disconnect(QueuePair& qp) override;
   PlanStatus plan_request(QueuePair& qp, Time now, TxPlan& plan) override;
   bool plan_response(QueuePair& qp, Time now, TxPlan& plan) override;
@@ -93,6 +97,7 @@ class IwarpTransport : public Transport {
     return static_cast<const IwarpConnection&>(*qp.connection);
   }
   static void update_deadline(QueuePair& qp);
+  bool probe(QueuePair& qp, Time now);
   void open_receive(IwarpConnection& c, std::uint32_t psn) const;
   std::uint64_t address_key(std::uint32_t ipv4, const protocol::Gid& gid) const;
   void choose_ports(const QueuePair& qp, IwarpConnection& c) const;
@@ -114,6 +119,7 @@ class IwarpTransport : public Transport {
   bool plan_segment(QueuePair& qp, Time now, TxPlan& plan);
   void plan_ack(QueuePair& qp, Time now, TxPlan& plan);
   void plan_terminate(QueuePair& qp, Time now, TxPlan& plan);
+  void plan_probe(QueuePair& qp, Time now, TxPlan& plan);
   void fill_tcp(IwarpConnection& c, Time now, bool bare, TxPlan& plan) const;
   void seek(IwarpConnection& c) const;
   static void release_acknowledged(QueuePair& qp);
@@ -140,11 +146,12 @@ class IwarpTransport : public Transport {
   void handle_untagged(QueuePair& qp, const Segment& in, Time now, RxPlan& plan);
   void fill_send(QueuePair& qp, const Segment& in, RxPlan& plan);
   void fill_read_request(QueuePair& qp, const Segment& in, RxPlan& plan);
+  void terminate_for_key(QueuePair& qp, const RxPlan& plan);
   void terminate_stream(QueuePair& qp, protocol::TerminateLayer layer, std::uint8_t error_type,
                         std::uint8_t error_code);
 
   // Set-up.
-  void start_setup(QueuePair& qp);
+  void start_setup(QueuePair& qp, Time now);
   bool enhanced() const { return mpa_bytes_ > protocol::MpaConnect::kBytes; }
   protocol::MpaEnhanced own_terms(const QueuePair& qp, bool initiator) const;
   void negotiate(QueuePair& qp, SetupSegment segment, const std::uint8_t* terms);
@@ -157,7 +164,7 @@ class IwarpTransport : public Transport {
   void plan_setup(QueuePair& qp, Time now, TxPlan& plan);
   void build_setup(const QueuePair& qp, const TxPlan& plan, protocol::Frame& frame) const;
   SetupSegment setup_segment(const protocol::Frame& frame) const;
-  bool receive_setup(QueuePair& qp, const protocol::Frame& frame);
+  bool receive_setup(QueuePair& qp, const protocol::Frame& frame, Time now);
 
   bool decode(const protocol::Frame& frame, Segment& in) const;
 

@@ -32,4 +32,17 @@ void RcTransport::plan_cnp(QueuePair& qp, TxPlan& plan) {
   plan.last = true;
 }
 
+/// A CNP takes the way of its queue pair, perhaps in a class of its own, in which it does not wait
+/// behind the data that it is about.
+protocol::AddressVector RcTransport::cnp_path(const protocol::AddressVector& data) const {
+  protocol::AddressVector path = data;
+  if (config_.cnp_priority == config::kCnpAsData) return path;
+  constexpr std::uint8_t kEcnBits = 0x03;
+  constexpr std::uint32_t kClassSelectorShift = 5;  // DSCP 8 x priority
+  path.lane = path.service_level = static_cast<std::uint8_t>(config_.cnp_priority);
+  path.traffic_class = static_cast<std::uint8_t>((config_.cnp_priority << kClassSelectorShift) |
+                                                 (data.traffic_class & kEcnBits));
+  return path;
+}
+
 }  // namespace rnic::transport

@@ -95,6 +95,10 @@ protocol::AddressVector RcTransport::datagram_path(const protocol::Datagram& dat
 
 void RcTransport::build(const QueuePair& qp, const TxPlan& plan, protocol::Frame& frame) const {
   const protocol::OpcodeInfo& info = protocol::opcode_info(plan.opcode);
+  if (info.kind == protocol::OpcodeKind::kCnp) {
+    build_packet(qp, plan, cnp_path(qp.av), nullptr, frame);
+    return;
+  }
   if (!info.has_deth) {
     build_packet(qp, plan, qp.av, nullptr, frame);
     return;

@@ -50,12 +50,12 @@ BthOpcode segment_opcode(const protocol::SendWqe& wqe, bool first, bool last) {
 
 }  // namespace
 
-void RcTransport::start_sending(QueuePair& qp) {
+void RcTransport::start_sending(QueuePair& qp, Time /*now*/) {
   qp.una_psn = qp.next_psn;
   qp.max_sent_psn = qp.next_psn;
   qp.outstanding_reads = 0;
   qp.implied_nak = false;
-  qp.quick_retries = 0;
+  qp.quick_retries = RetransmissionTimers::first(qp.retry_count);
   qp.retries_left = qp.retry_count;
   qp.rnr_retries_left = qp.rnr_retry;
   qp.retry_deadline = kTimeNever;
@@ -267,7 +267,7 @@ void RcTransport::advance(QueuePair& qp, std::uint32_t una_psn, Time now) {
   qp.implied_nak = false;
   qp.retries_left = qp.retry_count;
   qp.rnr_retries_left = qp.rnr_retry;
-  qp.quick_retries = 0;
+  qp.quick_retries = RetransmissionTimers::first(qp.retry_count);
   restart_timer(qp, now);
 }
 
@@ -381,15 +381,18 @@ SendEntry* RcTransport::oldest_unanswered(QueuePair& qp, std::uint64_t& number) 
   return nullptr;
 }
 
-bool RcTransport::response_fits(const QueuePair& qp, const SendEntry& entry, const Incoming& in) {
+WcStatus RcTransport::judge_response(const QueuePair& qp, const SendEntry& entry,
+                                     const Incoming& in) {
   const bool atomic = in.info.kind == protocol::OpcodeKind::kAtomicAck;
-  if (atomic != entry.wqe.is_atomic()) return false;
-  if (atomic) return in.payload_bytes == 0;
-  const std::uint32_t left = entry.wqe.length - entry.responded * qp.mtu;
-  if (in.payload_bytes != std::min(qp.mtu, left)) return false;
-  if (in.info.ends_message() != (entry.responded + 1 == entry.psn_count)) return false;
+  if (atomic != entry.wqe.is_atomic()) return WcStatus::kBadResponseError;
+  if (atomic) return in.payload_bytes == 0 ? WcStatus::kSuccess : WcStatus::kLocalLengthError;
   // Later packets may open a new response: that to a request for the missing part.
-  return entry.responded > 0 || in.info.starts_message();
+  if (entry.responded == 0 && !in.info.starts_message()) return WcStatus::kBadResponseError;
+  const std::uint32_t left = entry.wqe.length - entry.responded * qp.mtu;
+  const bool ends = entry.responded + 1 == entry.psn_count;
+  const bool length_right =
+      in.payload_bytes == std::min(qp.mtu, left) && in.info.ends_message() == ends;
+  return length_right ? WcStatus::kSuccess : WcStatus::kLocalLengthError;
 }
 
 void RcTransport::handle_read_response(QueuePair& qp, const Incoming& in, Time now, RxPlan& plan) {
@@ -411,8 +414,8 @@ void RcTransport::handle_read_response(QueuePair& qp, const Incoming& in, Time n
     return;
   }
   if (psn != qp.una_psn) acknowledge_up_to(qp, psn_add(psn, protocol::kPsnMask), now);
-  if (!response_fits(qp, *entry, in)) {
-    fail(qp, WcStatus::kBadResponseError);
+  if (const WcStatus status = judge_response(qp, *entry, in); status != WcStatus::kSuccess) {
+    fail(qp, status);
     return;
   }
   plan.action =

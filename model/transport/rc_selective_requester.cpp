@@ -270,7 +270,8 @@ void RcTransport::selective_read_response(QueuePair& qp, const Incoming& in, Tim
   const bool atomic = in.info.kind == protocol::OpcodeKind::kAtomicAck;
   const std::uint32_t bytes = atomic ? 0 : std::min(qp.mtu, entry->wqe.length - packet * qp.mtu);
   if (atomic != entry->wqe.is_atomic() || in.payload_bytes != bytes) {
-    fail(qp, WcStatus::kBadResponseError);
+    fail(qp, atomic != entry->wqe.is_atomic() ? WcStatus::kBadResponseError
+                                              : WcStatus::kLocalLengthError);
     return;
   }
   plan.action = atomic ? RxPlan::Action::kAtomicResponse : RxPlan::Action::kReadResponse;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "config/transport_config.h"
 #include "transport/encapsulation.h"
 #include "transport/retransmission_timers.h"
 #include "transport/transport.h"
@@ -20,6 +21,7 @@ struct RcConfig {
   bool end_to_end_credits = false;  ///< ACKs tell of RECVs, SENDs wait for them (9.7.7.2)
   RetransmissionTimers timers{};
   DcqcnParameters dcqcn{};
+  std::uint32_t cnp_priority = config::kCnpAsData;  ///< of Ethernet
 };
 
 /// Reliable connected service of InfiniBand and RoCE (IBTA vol 1, chapter 9.7): PSN sequencing,
@@ -45,7 +47,7 @@ class RcTransport : public Transport {
       : encapsulation_(encapsulation), config_(config), identity_(identity) {}
 
   void connect(QueuePair& qp) override;
-  void start_sending(QueuePair& qp) override;
+  void start_sending(QueuePair& qp, Time now) override;
   PlanStatus plan_request(QueuePair& qp, Time now, TxPlan& plan) override;
   bool plan_response(QueuePair& qp, Time now, TxPlan& plan) override;
   bool response_due(const QueuePair& qp) const override {
@@ -84,6 +86,7 @@ class RcTransport : public Transport {
   struct Gap;  ///< PSNs that are to be resent
 
   protocol::AddressVector datagram_path(const protocol::Datagram& datagram) const;
+  protocol::AddressVector cnp_path(const protocol::AddressVector& data) const;
   /// `datagram`: where it goes, null for a connection.
   void build_packet(const QueuePair& qp, const TxPlan& plan, const protocol::AddressVector& av,
                     const protocol::Datagram* datagram, protocol::Frame& frame) const;
@@ -104,7 +107,10 @@ class RcTransport : public Transport {
   void handle_read_response(QueuePair& qp, const Incoming& in, Time now, RxPlan& plan);
   static bool outstanding(const QueuePair& qp, std::uint32_t psn);
   static SendEntry* oldest_unanswered(QueuePair& qp, std::uint64_t& number);
-  static bool response_fits(const QueuePair& qp, const SendEntry& entry, const Incoming& in);
+  /// Of a response whose PSN is the expected one: the status with which its request fails if the
+  /// response is of the wrong kind or length.
+  static protocol::WcStatus judge_response(const QueuePair& qp, const SendEntry& entry,
+                                           const Incoming& in);
   /// False when a READ at or before `psn` lacks its answer: it is asked for again.
   bool acknowledge_up_to(QueuePair& qp, std::uint32_t psn, Time now);
   void advance(QueuePair& qp, std::uint32_t una_psn, Time now);

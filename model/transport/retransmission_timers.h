@@ -24,6 +24,11 @@ struct RetransmissionTimers {
            adaptive_start * (std::int64_t{1} << done) <= protocol::ack_timeout(effective(exponent));
   }
 
+  /// `done` of a new packet: without a retry to spend there is no adaptive phase either.
+  static std::uint32_t first(std::uint32_t retry_count) {
+    return retry_count == 0 ? kMostQuick : 0;
+  }
+
   /// Time to the next expiry; `exponent` is not 0.
   Time interval(std::uint32_t exponent, std::uint32_t done) const {
     if (quick(exponent, done)) return adaptive_start * (std::int64_t{1} << done);

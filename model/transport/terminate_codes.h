@@ -14,10 +14,14 @@ inline constexpr std::uint8_t kDdpUntagged = 2;
 inline constexpr std::uint8_t kLlpMpa = 0;  ///< RFC 5044, section 8
 
 /// Their error codes: of RDMAP protection and operation errors, and of DDP's untagged model.
+inline constexpr std::uint8_t kInvalidStag = 0x00;  ///< and of DDP's tagged model
+inline constexpr std::uint8_t kOutOfBounds = 0x01;  ///< and of DDP's tagged model
 inline constexpr std::uint8_t kAccessRights = 0x02;
+inline constexpr std::uint8_t kStagNotAssociated = 0x03;
 inline constexpr std::uint8_t kCannotInvalidate = 0x09;
 inline constexpr std::uint8_t kUnexpectedOpcode = 0x06;
 inline constexpr std::uint8_t kUnspecified = 0xFF;
+inline constexpr std::uint8_t kTaggedNotAssociated = 0x02;  ///< of DDP's tagged model
 inline constexpr std::uint8_t kBadQueue = 0x01;
 inline constexpr std::uint8_t kNoBuffer = 0x02;
 inline constexpr std::uint8_t kBadMsn = 0x03;

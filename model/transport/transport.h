@@ -6,6 +6,7 @@
 
 #include "base/time.h"
 #include "protocol/frame.h"
+#include "protocol/mpt.h"
 #include "transport/encapsulation.h"
 #include "transport/iwarp_setup.h"
 #include "transport/queue_pair.h"
@@ -100,6 +101,8 @@ struct RxPlan {
   bool out_of_order = false;  ///< WRITE that came early: placed now, executed at its turn
   bool sequence_gap = false;  ///< UC: something was lost before it
   bool disconnected = false;  ///< the peer has closed the connection: the queue pair is in error
+  /// Of a refused request: what the check of its key found.
+  protocol::AccessResult fault = protocol::AccessResult::kOk;
   std::uint8_t opcode = 0;
   std::uint32_t psn = 0;
   std::uint32_t rkey = 0;
@@ -133,7 +136,7 @@ class Transport {
   /// A QP reached RTR with its attributes: initial responder state.
   virtual void connect(QueuePair& qp) = 0;
   /// A QP reached RTS: initial requester state.
-  virtual void start_sending(QueuePair& qp) = 0;
+  virtual void start_sending(QueuePair& qp, Time now) = 0;
   /// A QP went to ERR or RESET, or is destroyed: nothing that arrives is for it any more. True when
   /// the peer is to be told, by one more response.
   virtual bool disconnect(QueuePair& /*qp*/) { return false; }
@@ -197,7 +200,7 @@ class Transport {
   virtual void refuse_response(QueuePair& qp, const TxPlan& plan, Refusal why, Time now) = 0;
 
   /// The acknowledgement timer of `qp` ran out. False when the connection has failed; the front
-  /// entry then carries the status.
+  /// entry, if there is one, then carries the status.
   virtual bool timeout(QueuePair& qp, Time now) = 0;
 
   const TransportCounters& counters() const { return counters_; }

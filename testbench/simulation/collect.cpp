@@ -325,6 +325,14 @@ void collect_links(System& system, Time now, Result& result) {
     more.emplace_back("cable_lost_while_down", cable.lost_while_down());
   }
   if (system.fabric_switch == nullptr) return;
+  for (std::uint32_t i = 0; i < system.fabric_switch->ports(); ++i) {
+    LinkResult& port = result.links[system.nodes.size() + i];
+    const std::uint64_t full = system.fabric_switch->dropped_full(i);
+    if (full == 0) continue;
+    port.dropped += full;
+    port.dropped_because = "the switch's buffer was full (switch.buffer)" +
+                           (port.dropped_because.empty() ? "" : "; " + port.dropped_because);
+  }
   if (system.config().transport.ecn != 0) {
     for (std::uint32_t i = 0; i < system.fabric_switch->ports(); ++i) {
       NamedCounts& more = result.links[system.nodes.size() + i].more;

@@ -62,6 +62,10 @@ void run_to_completion(System& system) {
   const bool progress = shows_progress(config.output.progress);
   const Measurement& m = system.measurement;
   auto shown = WallClock::now();
+  // Timers and outages keep the simulation going while nobody looks whether anything can come.
+  constexpr Time kNothingDone = microseconds(10'000);
+  std::uint64_t done = 0;
+  Time done_at{0};
   sc_core::sc_start(sc_core::SC_ZERO_TIME);  // elaborates; nothing is pending before
   while (m.flows_done < m.flows_total) {
     const Time left = config.sim.max_time - sim_now();
@@ -71,6 +75,13 @@ void run_to_completion(System& system) {
     if (!sc_core::sc_pending_activity() && !look_for_failures(system)) {
       throw SimulationError("nothing can happen any more and the workload is not done: " +
                             explain(system));
+    }
+    if (m.messages_done != done) {
+      done = m.messages_done;
+      done_at = sim_now();
+    } else if (sim_now() - done_at >= kNothingDone) {
+      look_for_failures(system);
+      done_at = sim_now();
     }
     go_on(system, std::min(kSlice, left));
     if (progress && seconds_since(shown) > 0.2) {

@@ -19,7 +19,9 @@ nic::ContextTables tables_of(const host::Host& host) {
           memory.layout().mpts,     memory.address_of_cqc(0), host.device_memory()};
 }
 
-network::FaultConfig faults_of(const config::LinkConfig& link) {
+/// Exact packets are those of the first cable: on the next one they would be counted, and struck,
+/// once more.
+network::FaultConfig faults_of(const config::LinkConfig& link, bool first) {
   network::FaultConfig faults;
   faults.loss_rate = link.loss_rate;
   faults.corrupt_rate = link.corrupt_rate;
@@ -29,6 +31,7 @@ network::FaultConfig faults_of(const config::LinkConfig& link) {
   faults.burst_rate = link.burst_rate;
   faults.burst_length = link.burst_length;
   faults.burst_loss = link.burst_loss;
+  if (!first) return faults;
   faults.drop_list = link.drop_list;
   faults.corrupt_list = link.corrupt_list;
   faults.duplicate_list = link.duplicate_list;
@@ -209,9 +212,9 @@ void System::connect(link::LinkPort& a, link::LinkPort& b) {
   const std::string name = "cable" + std::to_string(cables.size());
   const bool fails = cables.size() == config_.link.down_cable;
   const network::Outage outage{config_.link.down_at, fails ? config_.link.down_time : kTimeZero};
-  cables.push_back(std::make_unique<network::Cable>(name.c_str(), config_.link.delay,
-                                                    faults_of(config_.link), config_.sim.seed,
-                                                    frames, checksums_.get(), outage));
+  cables.push_back(std::make_unique<network::Cable>(
+      name.c_str(), config_.link.delay, faults_of(config_.link, cables.empty()), config_.sim.seed,
+      frames, checksums_.get(), outage));
   cables.back()->connect(a, b);
 }
 

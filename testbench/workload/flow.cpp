@@ -60,6 +60,7 @@ Flow::Flow(const sc_core::sc_module_name& name, const config::Config& config, En
       to_client_(to_client),
       measurement_(measurement),
       mistakes_(config, measurement.flows_total == 0),
+      start_delay_(config.workload.start_gap * measurement.flows_total),
       client_player_{&client,
                      &server,
                      {},
@@ -223,6 +224,10 @@ void Flow::post_receives(Endpoint& self, std::uint32_t qp, std::uint32_t count) 
       self.host.verbs.post_recv(self.core, *self.qps[qp], &wr, 1);
     }
   }
+  if (counts_recvs()) {
+    self.core.sync();  // the device has them before the sender knows
+    tell_of_recvs(self, qp);
+  }
 }
 
 /// The application is done with a received message, and with it with the RECV's buffer.
@@ -239,6 +244,7 @@ void Flow::repost_receive(Endpoint& self, std::uint32_t qp) {
 void Flow::client_program() {
   set_up(client_, server_, to_server_);
   if (config_.workload.pattern == config::Pattern::kBandwidth) {
+    client_.waiting.pause(start_delay_);
     stream(senders_[0]);
     measurement_.flow_done();
     receive_rest(senders_[0]);
@@ -256,6 +262,7 @@ void Flow::server_program() {
     return;
   }
   if (senders_.size() > 1) {
+    server_.waiting.pause(start_delay_);
     stream(senders_[1]);
     measurement_.flow_done();
     receive_rest(senders_[1]);

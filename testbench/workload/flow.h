@@ -46,6 +46,7 @@ class Flow : public sc_core::sc_module {
       std::uint64_t posted = 0;
       std::uint64_t done = 0;
       std::uint64_t quota = 0;
+      std::uint64_t recvs = 0;    ///< that the receiver has posted so far
       std::vector<bool> touched;  ///< slots used, for the comparison at the end
       Ring<stats::MessageTrace*> traces;
     };
@@ -62,6 +63,7 @@ class Flow : public sc_core::sc_module {
     std::uint64_t total = 0;
     std::uint64_t received = 0;  ///< messages of the other direction that took a RECV
     bool stopped = false;        ///< a queue pair failed
+    bool receiver_gone = false;  ///< no more RECVs are to come
   };
 
   /// In which what a failure leads to comes to its end.
@@ -117,6 +119,15 @@ class Flow : public sc_core::sc_module {
   /// Posts one batch of at most `window` messages; false when there is nothing or no room for it.
   bool post(Sender& sender, std::uint32_t qp, std::uint64_t window);
   bool unacknowledged() const;
+  /// Nothing on the wire says that a RECV is missing: senders must know.
+  bool counts_recvs() const;
+  /// RECVs at the receiver that no message of queue pair `qp` has been posted for.
+  std::uint64_t recvs_left(const Sender& sender, std::uint32_t qp) const;
+  /// What a sender that could not post needs before it can.
+  enum class Need { kNothing, kRecv, kCompletion };
+  Need need(const Sender& sender) const;
+  void tell_of_recvs(const Endpoint& receiver, std::uint32_t qp);
+  void await_progress(Sender& sender);
   bool placement_known(const Sender& sender) const;
   void drain(const Sender& sender);
   void collect_flushed(Sender& sender);
@@ -126,7 +137,7 @@ class Flow : public sc_core::sc_module {
   void complete(Sender& sender, std::uint32_t qp, Time now);
   /// When both sides send: serves the other direction's messages after its own are done.
   void receive_rest(Sender& sender);
-  void receive_stream(Endpoint& self, const Sender& sender);
+  void receive_stream(Endpoint& self, Sender& sender);
   void post_receives(Endpoint& self, std::uint32_t qp, std::uint32_t count);
   void repost_receive(Endpoint& self, std::uint32_t qp);
 
@@ -144,6 +155,7 @@ class Flow : public sc_core::sc_module {
   protocol::AddressVector to_client_;
   Measurement& measurement_;
   Mistakes mistakes_;
+  Time start_delay_;  ///< of this flow's streams behind the first flow's
   std::vector<FlowMeasurement> measured_;
   std::vector<Sender> senders_;
   TracePool traces_;

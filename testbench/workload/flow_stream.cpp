@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "base/error.h"
 #include "base/sc_time.h"
@@ -25,7 +26,7 @@ void Flow::stream(Sender& sender) {
         config_.workload.outstanding == 0 ? fill_queues(sender) : fill_window(sender);
     std::uint32_t count = verbs.poll_cq(core, *sender.local->send_cq, kPollBatch, wcs.data());
     if (count == 0 && !posted) {
-      sender.local->waiting.wait(*sender.local->send_cq);
+      await_progress(sender);
       count = verbs.poll_cq(core, *sender.local->send_cq, kPollBatch, wcs.data());
     }
     for (std::uint32_t i = 0; i < count; ++i) reap(sender, wcs[i]);
@@ -34,6 +35,58 @@ void Flow::stream(Sender& sender) {
   if (sender.stopped) collect_flushed(sender);
   if (unacknowledged()) drain(sender);
   read_meter(sender);
+}
+
+bool Flow::counts_recvs() const {
+  return config_.transport.protocol == config::Protocol::kIwarp && config_.workload.recv_credits &&
+         config_.workload.pattern == config::Pattern::kBandwidth && two_sided();
+}
+
+void Flow::tell_of_recvs(const Endpoint& receiver, std::uint32_t qp) {
+  const std::size_t to_server = &receiver == &server_ ? 0 : 1;
+  if (to_server >= senders_.size()) return;
+  Sender& sender = senders_[to_server];
+  if (qp < sender.qps.size()) sender.qps[qp].recvs = receiver.receives_posted[qp];
+}
+
+std::uint64_t Flow::recvs_left(const Sender& sender, std::uint32_t qp) const {
+  if (!counts_recvs() || sender.receiver_gone) return std::numeric_limits<std::uint64_t>::max();
+  if (!config_.workload.srq) return sender.qps[qp].recvs - sender.qps[qp].posted;
+  std::uint64_t left = 0;  // of a shared queue whoever comes first takes the next one
+  for (const Sender::PerQp& each : sender.qps) left += each.recvs - each.posted;
+  return left;
+}
+
+Flow::Need Flow::need(const Sender& sender) const {
+  const config::WorkloadConfig& w = config_.workload;
+  if (w.outstanding > 0 && sender.posted - sender.completed >= w.outstanding) {
+    return Need::kCompletion;
+  }
+  Need need = Need::kCompletion;
+  for (std::uint32_t qp = 0; qp < sender.qps.size(); ++qp) {
+    const Sender::PerQp& state = sender.qps[qp];
+    const std::uint64_t batch =
+        std::min<std::uint64_t>(std::max(1U, w.post_batch), state.quota - state.posted);
+    if (batch == 0 || state.posted - state.done + batch > w.depth) continue;
+    if (recvs_left(sender, qp) >= batch) return Need::kNothing;
+    need = Need::kRecv;
+  }
+  return need;
+}
+
+/// Nothing could be posted: waits for a completion, or for RECVs if that is what is missing.
+void Flow::await_progress(Sender& sender) {
+  Endpoint& local = *sender.local;
+  if (!counts_recvs() || need(sender) == Need::kCompletion) {
+    local.waiting.wait(*local.send_cq);
+    return;
+  }
+  // The program looks at the peer's count in memory as well as for completions.
+  constexpr Time kLook = nanoseconds(100);
+  while (need(sender) == Need::kRecv && !local.host.verbs.has_completion(*local.send_cq)) {
+    local.core.spend(config_.cpu.poll_cost);
+    local.waiting.pause(std::max(kLook, config_.workload.poll_interval));
+  }
 }
 
 bool Flow::unacknowledged() const { return config_.transport.type != config::TransportType::kRc; }
@@ -121,7 +174,8 @@ std::uint32_t Flow::choose_qp(Sender& sender) const {
 bool Flow::post(Sender& sender, std::uint32_t qp, std::uint64_t window) {
   const config::WorkloadConfig& w = config_.workload;
   Sender::PerQp& state = sender.qps[qp];
-  const std::uint64_t room = std::min(window, w.depth - (state.posted - state.done));
+  const std::uint64_t room =
+      std::min({window, w.depth - (state.posted - state.done), recvs_left(sender, qp)});
   const std::uint64_t left = state.quota - state.posted;
   const auto count =
       static_cast<std::uint32_t>(std::min<std::uint64_t>({room, left, std::max(1U, w.post_batch)}));
@@ -172,6 +226,8 @@ void Flow::reap(Sender& sender, const Wc& wc) {
     ++sender.received;
     if (wc.status == protocol::WcStatus::kSuccess) {
       repost_receive(*sender.local, sender.local->index_of(wc.qp_num));
+    } else {
+      sender.receiver_gone = true;
     }
     return;
   }
@@ -247,7 +303,7 @@ void Flow::receive_rest(Sender& sender) {
   }
 }
 
-void Flow::receive_stream(Endpoint& self, const Sender& sender) {
+void Flow::receive_stream(Endpoint& self, Sender& sender) {
   constexpr std::uint32_t kPollBatch = 16;
   std::array<Wc, kPollBatch> wcs;
   for (std::uint64_t received = 0; received < sender.total;) {
@@ -255,7 +311,10 @@ void Flow::receive_stream(Endpoint& self, const Sender& sender) {
     const std::uint32_t count =
         self.host.verbs.poll_cq(self.core, *self.recv_cq, kPollBatch, wcs.data());
     for (std::uint32_t i = 0; i < count; ++i) {
-      if (wcs[i].status == protocol::WcStatus::kWrFlushError) return;
+      if (wcs[i].status == protocol::WcStatus::kWrFlushError) {
+        sender.receiver_gone = true;
+        return;
+      }
       if (wcs[i].status != protocol::WcStatus::kSuccess)
         measurement_.count_completion(wcs[i].status);
       repost_receive(self, self.index_of(wcs[i].qp_num));

@@ -43,8 +43,7 @@ void TcpConnection::open_send(std::uint32_t sequence) {
   timeouts_ = 0;
   recovering_ = fast_ = timing_ = sampled_ = false;
   srtt_ = rttvar_ = kTimeZero;
-  // RFC 6298 starts at 1 s without a sample; the handshake, which is not simulated, would have
-  // been one.
+  // A connection that exists at once has no handshake that could be measured.
   rto_ = parameters_.min_rto;
   rto_deadline_ = kTimeNever;
 }

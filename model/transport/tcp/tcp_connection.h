@@ -19,7 +19,10 @@ struct TcpParameters {
   std::uint32_t delayed_ack = 2;    ///< segments that one ACK covers at most
   Time delayed_ack_time = microseconds(100);
   Time min_rto = microseconds(10'000);
-  bool sack = false;  ///< both ends permitted selective acknowledgement
+  bool sack = false;       ///< both ends permitted selective acknowledgement
+  Time keepalive_time{0};  ///< see KeepAlive
+  Time keepalive_interval{0};
+  std::uint32_t keepalive_probes = 0;
   config::CongestionControl congestion_control = config::CongestionControl::kNewReno;
 };
 
@@ -92,6 +95,10 @@ class TcpConnection {
     scoreboard_.clear();
     timing_ = false;
   }
+  /// Until a round trip has been measured (RFC 6298, 2.1), behind open_send().
+  void set_first_rto(Time rto) { rto_ = std::max(rto, parameters_.min_rto); }
+  /// A segment of the handshake was answered after `rtt`.
+  void handshake_took(Time rtt) { sample_rtt(rtt); }
   /// Stops the retransmission timer: the connection is given up.
   void stop_timer() { rto_deadline_ = kTimeNever; }
 

@@ -45,6 +45,45 @@ TEST(CaseCC, CC05_HeadroomDecidesAboutLoss) {
   EXPECT_GT(little.counter("out_of_sequence"), 0U);
 }
 
+// In the worst phase a pause waits for a frame of the other direction: both send. By the formula of
+// the case, in bytes at 100 Gb/s: 2 x 2 us of cable 50,000, four PHYs of 50 ns 2,500, two frames of
+// 4,096 B of payload with 98 B of headers, preamble and gap 8,388, and the pause itself, 84. The
+// frame that crosses the threshold, 4,194 B, counts as headroom here.
+TEST(CaseCC, CC05_AFrameLessThanTheFormulaLoses) {
+  constexpr int kFrame = 4'096 + 98;
+  constexpr int kFormula = 50'000 + 2'500 + 2 * kFrame + 84 + kFrame;
+  const Settings settings = with(streams("write"), {{"fabric.topology", "single_switch"},
+                                                    {"fabric.hosts", "4"},
+                                                    {"workload.traffic", "incast"},
+                                                    {"workload.bidirectional", "true"},
+                                                    {"workload.iterations", "150"},
+                                                    {"link.delay", "2us"}});
+  const auto dropped = [&settings](int headroom) {
+    return run_well(with(settings, {{"link.pfc_headroom", std::to_string(headroom)}}))
+        .link_sum("dropped");
+  };
+  EXPECT_EQ(dropped(kFormula), 0);
+  EXPECT_GT(dropped(kFormula - kFrame), 0);
+}
+
+// The switch's buffer is one for all ports: when it is less than what the ports' thresholds and
+// headroom add up to, pauses come too late for it, and the report says that it was full.
+TEST(CaseCC, CC05_ASmallSharedBufferLoses) {
+  const Settings settings = with(streams("write"), {{"fabric.topology", "single_switch"},
+                                                    {"fabric.hosts", "8"},
+                                                    {"workload.traffic", "incast"},
+                                                    {"workload.iterations", "100"}});
+  EXPECT_EQ(run_well(settings).link_sum("dropped"), 0);
+  const ProgramRun little = run_well(with(settings, {{"switch.buffer", "256KiB"}}));
+  EXPECT_GT(little.link_sum("dropped"), 0);
+  EXPECT_EQ(little.link_sum("dropped"), little.link_sum("switch_dropped_full"));
+  for (const auto& link : little.result.at("link")) {
+    if (link.at("dropped").get<int>() == 0) continue;
+    EXPECT_NE(link.at("dropped_because").get<std::string>().find("switch.buffer"),
+              std::string::npos);
+  }
+}
+
 TEST(CaseCC, CC10_ResponsesUseTheRespondersClass) {
   // Two hosts WRITE to a third in protected priority 3; what comes back is in priority 0. Then the
   // third, which is a client, too (bidirectional), READs from both, and the queue pairs that answer

@@ -311,6 +311,10 @@ double goodput(const std::string& recovery, const std::string& loss, const std::
 TEST(CaseTO, TO13_GoBackNLosesARoundTripALoss) {
   constexpr double kWindow = 245;
   const double lossless = goodput("go_back_n", "0", "40us");
+  // 10 losses in 96,000 packets at 1e-4, one at 1e-5: what they cost is 1 / (1 + p W), or nearly
+  // nothing.
+  EXPECT_NEAR(goodput("go_back_n", "1e-5", "40us") / lossless, 1 / (1 + 1e-5 * kWindow), 0.01);
+  EXPECT_NEAR(goodput("go_back_n", "1e-4", "40us") / lossless, 1 / (1 + 1e-4 * kWindow), 0.02);
   const double one_in_1000 = goodput("go_back_n", "1e-3", "40us") / lossless;
   EXPECT_NEAR(one_in_1000, 1 / (1 + 1e-3 * kWindow), 0.06);
   const double one_in_100 = goodput("go_back_n", "1e-2", "40us") / lossless;
@@ -320,6 +324,8 @@ TEST(CaseTO, TO13_GoBackNLosesARoundTripALoss) {
 TEST(CaseTO, TO13_SelectiveRepeatLosesWhatIsLost) {
   const double lossless = goodput("selective_repeat", "0", "40us");
   EXPECT_GT(lossless, 0.99 * goodput("go_back_n", "0", "40us") * (4178.0 / 4194));
+  EXPECT_NEAR(goodput("selective_repeat", "1e-5", "40us") / lossless, 1 - 1e-5, 0.01);
+  EXPECT_NEAR(goodput("selective_repeat", "1e-4", "40us") / lossless, 1 - 1e-4, 0.01);
   EXPECT_NEAR(goodput("selective_repeat", "1e-3", "40us") / lossless, 1 - 1e-3, 0.02);
   EXPECT_NEAR(goodput("selective_repeat", "1e-2", "40us") / lossless, 1 - 1e-2, 0.06);
 }

@@ -3,6 +3,9 @@
 // would be sent again after 1 s only, so that whatever is done within milliseconds lost none.
 #include <gtest/gtest.h>
 
+#include <string>
+
+#include "support/program.h"
 #include "support/verbs_rig.h"
 
 namespace rnic::testbench {
@@ -156,6 +159,109 @@ TEST_F(SilentReconnect, SilenceIsFoundByTheTimer) {
         EXPECT_EQ(rig.a.await_send().status, WcStatus::kRetryExceededError);
       },
       microseconds(10'000'000));
+}
+
+std::uint64_t completed_with(const ProgramRun& run, const char* status) {
+  const auto& completions = run.result.at("completions");
+  return completions.contains(status) ? completions.at(status).get<std::uint64_t>() : 0;
+}
+
+// A host that answers nothing, from the first SYN on: whatever the other one wants of it ends in an
+// error after tcp.connect_timeout, and the run is over.
+TEST(SilentHost, SetUpIsGivenUp) {
+  for (const char* host : {"0", "1"}) {
+    for (const char* op : {"write", "read", "send", "write_imm"}) {
+      for (const char* pattern : {"latency", "bandwidth"}) {
+        SCOPED_TRACE(std::string(host) + " " + op + " " + pattern);
+        const ProgramRun run = run_well({{"transport.protocol", "iwarp"},
+                                         {"workload.op", op},
+                                         {"workload.pattern", pattern},
+                                         {"workload.depth", "4"},
+                                         {"workload.iterations", "8"},
+                                         {"sim.warmup", "0"},
+                                         {"fabric.silent_host", host}});
+        EXPECT_EQ(completed_with(run, "success"), 0U);
+        EXPECT_EQ(completed_with(run, "retry_exceeded_error"), 1U);
+      }
+    }
+  }
+}
+
+// Who falls silent later is found by the retransmission limit or, with READs that are acknowledged
+// and not answered, by keep-alive probes.
+TEST(SilentHost, ThatFallsSilentLaterIsGivenUp) {
+  for (const char* op : {"write", "read", "send", "atomic_fadd"}) {
+    for (const char* pattern : {"latency", "bandwidth"}) {
+      SCOPED_TRACE(std::string(op) + " " + pattern);
+      const ProgramRun run = run_well({{"transport.protocol", "iwarp"},
+                                       {"workload.op", op},
+                                       {"workload.pattern", pattern},
+                                       {"workload.depth", "4"},
+                                       {"workload.iterations", "2000"},
+                                       {"sim.warmup", "0"},
+                                       {"fabric.silent_host", "1"},
+                                       {"fabric.silent_from", "300us"}});
+      EXPECT_GT(completed_with(run, "success"), 0U);
+      // The silent host hears nothing, but what it says is heard: it may give up first, and then
+      // its reset flushes what it never answered.
+      EXPECT_GE(completed_with(run, "retry_exceeded_error") + completed_with(run, "wr_flush_error"),
+                1U);
+    }
+  }
+}
+
+// The receiver, woken by events, posts RECVs later than the sender hears of placed data; nothing on
+// iWARP's wire says that one is missing, so the sender keeps count.
+TEST(SendOverIwarp, ASenderWaitsForTheReceivers) {
+  for (const char* depth : {"1", "2", "6", "8", "12", "24", "32"}) {
+    for (const char* qps : {"1", "4"}) {
+      for (const char* completion : {"event", "poll"}) {
+        SCOPED_TRACE(std::string(depth) + " " + qps + " " + completion);
+        const ProgramRun run = run_well({{"transport.protocol", "iwarp"},
+                                         {"workload.op", "send"},
+                                         {"workload.pattern", "bandwidth"},
+                                         {"workload.depth", depth},
+                                         {"workload.qps", qps},
+                                         {"workload.completion", completion},
+                                         {"workload.iterations", "300"}});
+        for (const auto& [status, count] : run.result.at("completions").items()) {
+          EXPECT_TRUE(count == 0 || status == "success") << status;
+        }
+      }
+    }
+  }
+}
+
+// Without that count the first message that finds no RECV ends the connection (RFC 5040, 7.1).
+TEST(SendOverIwarp, WithoutCountingAMissingReceiveIsFatal) {
+  const ProgramRun run = run_well({{"transport.protocol", "iwarp"},
+                                   {"workload.op", "send"},
+                                   {"workload.pattern", "bandwidth"},
+                                   {"workload.depth", "32"},
+                                   {"workload.recv_depth", "2"},
+                                   {"workload.completion", "event"},
+                                   {"workload.recv_credits", "false"}});
+  EXPECT_EQ(completed_with(run, "remote_operation_error"), 1U);
+}
+
+// 16 RECVs are not enough for 64 in flight: the sender has 16 in flight, with every kind of queue.
+TEST(SendOverIwarp, FewReceivesOnlySlowDown) {
+  for (const char* srq : {"false", "true"}) {
+    for (const char* both : {"false", "true"}) {
+      SCOPED_TRACE(std::string(srq) + " " + both);
+      const ProgramRun run = run_well({{"transport.protocol", "iwarp"},
+                                       {"workload.op", "send"},
+                                       {"workload.pattern", "bandwidth"},
+                                       {"workload.depth", "64"},
+                                       {"workload.recv_depth", "16"},
+                                       {"workload.recv_cost", "2us"},
+                                       {"workload.srq", srq},
+                                       {"workload.bidirectional", both},
+                                       {"workload.qps", "3"}});
+      EXPECT_EQ(completed_with(run, "remote_operation_error"), 0U);
+      EXPECT_EQ(completed_with(run, "wr_flush_error"), 0U);
+    }
+  }
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ class IwarpEnd {
     qp.state = protocol::QpState::kRtr;
     transport.connect(qp);
     qp.state = protocol::QpState::kRts;
-    transport.start_sending(qp);
+    transport.start_sending(qp, kTimeZero);
   }
 
   /// Posts a work request; data comes from or goes to `local` unless `inline_data`.
@@ -272,6 +272,7 @@ class IwarpRig {
     c.delayed_ack = 2;
     c.delayed_ack_time = microseconds(100);
     c.min_rto = microseconds(1000);
+    c.connect_timeout = microseconds(60'000'000);
     c.mpa_crc = true;
     return c;
   }

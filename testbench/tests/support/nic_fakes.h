@@ -236,7 +236,7 @@ struct FakeTransmit : nic::TransmitIf {
 /// responses that are just counted down.
 struct FakeTransport : transport::Transport {
   void connect(transport::QueuePair& /*qp*/) override {}
-  void start_sending(transport::QueuePair& /*qp*/) override {}
+  void start_sending(transport::QueuePair& /*qp*/, Time /*now*/) override {}
   transport::PlanStatus plan_request(transport::QueuePair& qp, Time /*now*/,
                                      transport::TxPlan& plan) override {
     if (status != transport::PlanStatus::kPlanned) return status;

@@ -75,7 +75,7 @@ class RcSide {
     qp.next_psn = send_psn;
     qp.expected_psn = receive_psn;
     transport_.connect(qp);
-    transport_.start_sending(qp);
+    transport_.start_sending(qp, kTimeZero);
     qp.state = protocol::QpState::kRts;
   }
 

@@ -43,7 +43,7 @@ struct Side {
       qp.av = path;
     }
     transport.connect(qp);
-    transport.start_sending(qp);
+    transport.start_sending(qp, kTimeZero);
     qp.state = protocol::QpState::kRts;
   }
 

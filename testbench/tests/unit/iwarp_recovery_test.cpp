@@ -94,6 +94,90 @@ TEST(IwarpSack, EarlyWriteThatMayNotBeDoneIsRefusedAtItsTurn) {
   EXPECT_EQ(rig.a.completions, (std::vector{WcStatus::kSuccess, WcStatus::kRemoteAccessError}));
 }
 
+config::TcpConfig keep_alive_config() {
+  config::TcpConfig tcp = IwarpRig::tcp_config();
+  tcp.keepalive_time = microseconds(5000);
+  tcp.keepalive_interval = microseconds(1000);
+  tcp.keepalive_probes = 3;
+  return tcp;
+}
+
+/// `a` asks for 77 bytes; `b` acknowledges the request at once and has no answer yet.
+void ask(IwarpRig& rig) {
+  rig.a.post(WqeOpcode::kRead, 77, kLocal, kRemote);
+  rig.b.take(rig.a.next_frame(kTimeZero), rig.a.frames, kTimeZero);
+  ASSERT_EQ(rig.b.qp.responses.size(), 1U);
+  rig.b.qp.responses.front().pending = true;
+  rig.b.expire(microseconds(100));  // the delayed ACK
+  Frame* ack = rig.b.next_frame(microseconds(100));
+  ASSERT_NE(ack, nullptr);
+  rig.a.take(ack, rig.b.frames, microseconds(101));
+}
+
+// The peer's end is gone, and what it said of that is lost: nothing is there to be sent again. A
+// probe has no data and the sequence number before the next one: 40 + 46 B of FPDU are
+// acknowledged.
+TEST(IwarpKeepAlive, AReadThatNobodyAnswersFails) {
+  IwarpRig rig(keep_alive_config());
+  ask(rig);
+  const std::uint64_t next = transport::IwarpTransport::connection_of(rig.a.qp)->tcp.send_next();
+  for (int probe = 0; probe < 3; ++probe) {
+    const Time due = microseconds(101) + microseconds(5000) + microseconds(1000) * probe;
+    EXPECT_EQ(rig.a.qp.retry_deadline, due);
+    rig.a.expire(due);
+    Frame* frame = rig.a.next_frame(due);
+    ASSERT_NE(frame, nullptr);
+    const auto tcp = protocol::TcpHeader::decode(frame->header + 34);
+    EXPECT_EQ(tcp.sequence, static_cast<std::uint32_t>(next - 1));
+    EXPECT_TRUE(tcp.ack);
+    EXPECT_EQ(frame->payload_bytes, 0U);
+    EXPECT_EQ(rig.a.next_frame(due), nullptr);
+    rig.a.frames.give(frame);
+  }
+  EXPECT_TRUE(rig.a.completions.empty());
+  EXPECT_EQ(rig.a.qp.retry_deadline, microseconds(101 + 8000));
+  rig.a.expire(microseconds(101 + 8000));
+  EXPECT_EQ(rig.a.completions, std::vector{WcStatus::kRetryExceededError});
+  EXPECT_EQ(rig.a.qp.state, protocol::QpState::kError);
+}
+
+// A peer that is merely slow answers every probe, and its answer is taken at last.
+TEST(IwarpKeepAlive, ASlowPeerIsWaitedFor) {
+  IwarpRig rig(keep_alive_config());
+  fill(rig.b, kRemote, 77, 3);
+  ask(rig);
+  Time now{0};
+  for (int i = 0; i < 20; ++i) {
+    now = rig.a.qp.retry_deadline;
+    rig.a.expire(now);
+    Frame* probe = rig.a.next_frame(now);
+    ASSERT_NE(probe, nullptr);
+    rig.b.take(probe, rig.a.frames, now);
+    Frame* answer = rig.b.next_frame(now);
+    ASSERT_NE(answer, nullptr) << i;
+    rig.a.take(answer, rig.b.frames, now);
+    EXPECT_EQ(rig.a.next_frame(now), nullptr);  // an ACK is not acknowledged
+    EXPECT_EQ(rig.a.qp.retry_deadline, now + microseconds(5000));
+  }
+  EXPECT_TRUE(rig.a.completions.empty());
+  rig.b.qp.responses.front().pending = false;
+  rig.now = now;
+  rig.run();
+  EXPECT_EQ(rig.a.completions, std::vector{WcStatus::kSuccess});
+  EXPECT_TRUE(same(rig.a, kLocal, rig.b, kRemote, 77));
+}
+
+// Nobody is waited for: no probes, so that a simulation comes to rest.
+TEST(IwarpKeepAlive, AnIdleConnectionIsNotProbed) {
+  IwarpRig rig(keep_alive_config());
+  rig.a.post(WqeOpcode::kWrite, 100, kLocal, kRemote);
+  rig.a.post(WqeOpcode::kRead, 100, kLocal, kRemote);
+  rig.run();
+  EXPECT_EQ(rig.a.completions.size(), 2U);
+  EXPECT_EQ(rig.a.qp.retry_deadline, kTimeNever);
+  EXPECT_EQ(rig.b.qp.retry_deadline, kTimeNever);
+}
+
 /// What a wire does; probabilities.
 struct Faults {
   double loss = 0;

@@ -21,8 +21,8 @@ TEST(IwarpSetup, GoodCase) {
   IwarpSetup a;
   IwarpSetup b;
   EXPECT_TRUE(a.done());  // nothing was asked for
-  a.start(true, kRetry);
-  b.start(false, kRetry);
+  a.start(true, kRetry, kTimeNever);
+  b.start(false, kRetry, kTimeNever);
   EXPECT_FALSE(b.due());
   EXPECT_EQ(pass(a, b, kTimeZero), SetupSegment::kSyn);
   EXPECT_EQ(a.deadline(), kRetry);
@@ -44,8 +44,8 @@ TEST(IwarpSetup, AnyLostSegmentIsRepaired) {
   for (int lost = 0; lost < 6; ++lost) {
     IwarpSetup a;
     IwarpSetup b;
-    a.start(true, kRetry);
-    b.start(false, kRetry);
+    a.start(true, kRetry, kTimeNever);
+    b.start(false, kRetry, kTimeNever);
     Time now{0};
     int sent = 0;
     while (!(a.done() && b.done())) {
@@ -58,10 +58,10 @@ TEST(IwarpSetup, AnyLostSegmentIsRepaired) {
         now = std::min(a.deadline(), b.deadline());
         ASSERT_NE(now, kTimeNever) << "segment " << lost << ": both wait for ever";
         if (a.deadline() <= now) {
-          ASSERT_TRUE(a.timeout(7));
+          ASSERT_TRUE(a.timeout(7, now));
         }
         if (b.deadline() <= now) {
-          ASSERT_TRUE(b.timeout(7));
+          ASSERT_TRUE(b.timeout(7, now));
         }
       }
     }
@@ -70,16 +70,43 @@ TEST(IwarpSetup, AnyLostSegmentIsRepaired) {
 
 TEST(IwarpSetup, RetriesDoubleAndEnd) {
   IwarpSetup a;
-  a.start(true, kRetry);
+  a.start(true, kRetry, kTimeNever);
   Time now{0};
   for (int i = 0; i <= 3; ++i) {
     EXPECT_EQ(a.take(now), SetupSegment::kSyn);
     EXPECT_EQ(a.deadline() - now, kRetry * (1 << i));
     now = a.deadline();
-    EXPECT_EQ(a.timeout(3), i < 3);
+    EXPECT_EQ(a.timeout(3, now), i < 3);
   }
   EXPECT_FALSE(a.due());
   EXPECT_EQ(a.deadline(), kTimeNever);
+}
+
+// With 10 us, 20 us, 40 us of waiting the third retry would come due at 70 us: at 50 us it is over.
+TEST(IwarpSetup, GivesUpInTime) {
+  IwarpSetup a;
+  a.start(true, kRetry, microseconds(50));
+  Time now{0};
+  for (const Time due : {microseconds(10), microseconds(30)}) {
+    EXPECT_EQ(a.take(now), SetupSegment::kSyn);
+    now = a.deadline();
+    EXPECT_EQ(now, due);
+    EXPECT_TRUE(a.timeout(7, now));
+  }
+  EXPECT_EQ(a.take(now), SetupSegment::kSyn);
+  EXPECT_EQ(a.deadline(), microseconds(50));
+  EXPECT_FALSE(a.timeout(7, microseconds(50)));
+  EXPECT_FALSE(a.due());
+  EXPECT_EQ(a.deadline(), kTimeNever);
+}
+
+// Who waits for the peer's SYN has nothing to send again, and gives up all the same.
+TEST(IwarpSetup, WhoListensGivesUpToo) {
+  IwarpSetup b;
+  b.start(false, kRetry, microseconds(50));
+  EXPECT_FALSE(b.due());
+  EXPECT_EQ(b.deadline(), microseconds(50));
+  EXPECT_FALSE(b.timeout(7, microseconds(50)));
 }
 
 }  // namespace

@@ -217,15 +217,16 @@ void expect_lossless_incast(FlowControl flow_control) {
 TEST(Switch, PfcKeepsIncastLossless) { expect_lossless_incast(FlowControl::kPfc); }
 TEST(Switch, CreditsKeepIncastLossless) { expect_lossless_incast(FlowControl::kCredit); }
 
-TEST(Switch, BufferMustHoldTheHeadroomOfEveryPort) {
+// A shared buffer with less than the thresholds and headroom of all ports is taken as it is: it
+// loses frames when they all fill (CaseCC.CC05_ASmallSharedBufferLoses).
+TEST(Switch, BufferNeedNotHoldTheHeadroomOfEveryPort) {
   protocol::FramePool pool;
   config::SwitchConfig config = switch_config();
   const link::LinkPortConfig port = port_config(FlowControl::kPfc);
   config.buffer = 3 * (config.pfc_xoff + link::pfc_headroom(port));
   EXPECT_NO_THROW(network::Switch("enough", config, port, 3, network::Addressing::kMac, pool));
   --config.buffer;
-  EXPECT_THROW(network::Switch("little", config, port, 3, network::Addressing::kMac, pool),
-               ConfigError);
+  EXPECT_NO_THROW(network::Switch("little", config, port, 3, network::Addressing::kMac, pool));
 }
 
 }  // namespace

@@ -345,6 +345,46 @@ TEST(RcAtomic, LostAnswerIsRepeatedNotRecomputed) {
   EXPECT_EQ(value, 15U);
 }
 
+// An ACK beyond an atomic that has no answer is an implied NAK as well; the second answer is the
+// saved one.
+TEST(RcAtomic, LostAnswerIsNoticedByALaterAck) {
+  RcPair pair;
+  const std::uint64_t initial = 5;
+  std::memcpy(pair.b.memory.data() + 0x9000, &initial, sizeof initial);
+  pair.a.post(WqeOpcode::kAtomicFadd, 0x4000, 0x9000, 8);  // PSN 100
+  pair.a.qp.sq.back().wqe.swap_or_add = 10;
+  pair.a.post_write(0, 0x8000, 10);  // PSN 101
+  pair.b.receive_all(pair.a.send_all());
+  Packets answers = pair.b.send_all();
+  ASSERT_EQ(opcodes(answers), (Opcodes{BthOpcode::kAtomicAcknowledge, BthOpcode::kAcknowledge}));
+  pair.a.receive(answers[1]);
+  EXPECT_TRUE(pair.a.completions.empty());
+  EXPECT_EQ(pair.a.counters().implied_nak_seq_err, 1U);
+  const Packets again = pair.a.send_all();
+  EXPECT_EQ(opcodes(again), (Opcodes{BthOpcode::kFetchAdd, BthOpcode::kWriteOnly}));
+  EXPECT_EQ(psns(again), (Psns{100, 101}));
+  pair.b.receive_all(again);
+  pair.run();
+  EXPECT_EQ(pair.a.completions.size(), 2U);
+  std::uint64_t value = 0;
+  std::memcpy(&value, pair.a.memory.data() + 0x4000, sizeof value);
+  EXPECT_EQ(value, 5U);
+  std::memcpy(&value, pair.b.memory.data() + 0x9000, sizeof value);
+  EXPECT_EQ(value, 15U);
+}
+
+// The NAK acknowledges SENDs and WRITEs before its PSN, but no atomic.
+TEST(RcAtomic, ANakBeyondAnUnansweredAtomicRepeatsTheAtomicFirst) {
+  RcPair pair;
+  pair.a.post_write(0, 0x9000, 10);                        // PSN 100
+  pair.a.post(WqeOpcode::kAtomicFadd, 0x4000, 0x9000, 8);  // PSN 101
+  pair.a.post_write(0, 0x9000, 10);                        // PSN 102
+  pair.a.send_all();
+  pair.a.receive(pair.b.make_packet(crafted_response(BthOpcode::kAcknowledge, 102, 0x60)));
+  EXPECT_EQ(pair.a.completions.size(), 1U);
+  EXPECT_EQ(psns(pair.a.send_all()), (Psns{101, 102}));
+}
+
 TEST(RcRnr, WaitsForTheTimerAndResends) {
   RcPair pair;
   pair.b.qp.min_rnr_timer = 2;       // 20 us
@@ -373,6 +413,29 @@ TEST(RcRnr, WaitsForTheTimerAndResends) {
   EXPECT_EQ(pair.b.counters().rnr_naks_sent, 1U);
 }
 
+// Each of the 32 codes of IBTA vol 1, table 45, as printed there, in hundredths of a millisecond.
+TEST(RcRnr, EveryCodeHasItsWait) {
+  constexpr int kHundredths[32] = {65536, 1,    2,    3,     4,     6,     8,     12,
+                                   16,    24,   32,   48,    64,    96,    128,   192,
+                                   256,   384,  512,  768,   1024,  1536,  2048,  3072,
+                                   4096,  6144, 8192, 12288, 16384, 24576, 32768, 49152};
+  for (std::uint32_t code = 0; code < 32; ++code) {
+    SCOPED_TRACE(code);
+    RcPair pair;
+    pair.b.qp.min_rnr_timer = code;
+    pair.restart(100);
+    pair.a.post_send(0, 10);
+    pair.b.receive_all(pair.a.send_all());
+    const Packets nak = pair.b.send_all();
+    ASSERT_EQ(nak.size(), 1U);
+    EXPECT_EQ(nak[0].aeth.syndrome, 0x20 | code);
+    pair.a.receive_all(nak);
+    const Time wait = microseconds(10) * kHundredths[code];
+    EXPECT_TRUE(pair.a.send_all(wait - kTick).empty());
+    EXPECT_EQ(psns(pair.a.send_all(wait)), (Psns{100}));
+  }
+}
+
 TEST(RcRnr, WriteWithImmediateIsRefusedAtItsLastPacket) {
   RcPair pair;
   fill(pair.a, 0, 600, 1);
@@ -393,6 +456,42 @@ TEST(RcRnr, WriteWithImmediateIsRefusedAtItsLastPacket) {
   EXPECT_EQ(pair.b.received[0].imm, 77U);
   EXPECT_EQ(pair.b.received[0].bytes, 600U);
   EXPECT_TRUE(same_bytes(pair.a, 0, pair.b, 0x8000, 600));
+}
+
+// A SEND of several packets is refused at its first, a WRITE with immediate of one at that one; the
+// packets behind are dropped silently, and duplicates of what is executed are still acknowledged.
+TEST(RcRnr, RefusedAtTheFirstPacketOfASendAndTheOnlyOneOfAWrite) {
+  for (const bool send : {true, false}) {
+    SCOPED_TRACE(send);
+    RcPair pair;
+    pair.a.post_write(0, 0x8000, 10);  // PSN 100
+    if (send) {
+      pair.a.post_send(0, 600);  // PSNs 101-103
+    } else {
+      pair.a.post(WqeOpcode::kWriteImm, 0, 0x8000, 100, 7);  // PSN 101
+    }
+    const Packets sent = pair.a.send_all();
+    pair.b.receive_all(sent);
+    const Packets nak = pair.b.send_all();
+    ASSERT_EQ(nak.size(), 1U);
+    EXPECT_EQ(nak[0].aeth.syndrome, 0x21);
+    EXPECT_EQ(nak[0].bth.psn, 101U);
+    EXPECT_EQ(nak[0].aeth.msn, 1U);
+    pair.b.receive(sent[0]);  // the WRITE again
+    const Packets ack = pair.b.send_all();
+    ASSERT_EQ(ack.size(), 1U);
+    EXPECT_EQ(ack[0].aeth.syndrome, 0x1F);
+    EXPECT_EQ(ack[0].bth.psn, 100U);
+    EXPECT_EQ(pair.b.executed.size(), 1U);
+    pair.a.receive_all(nak);
+    pair.b.post_recv(0x100, 1024);
+    const Packets again = pair.a.send_all(microseconds(10));
+    EXPECT_EQ(again.at(0).bth.opcode, send ? BthOpcode::kSendFirst : BthOpcode::kWriteOnlyImm);
+    pair.b.receive_all(again, microseconds(10));
+    pair.run(microseconds(10));
+    EXPECT_EQ(pair.a.completions.size(), 2U);
+    EXPECT_EQ(pair.b.received.size(), 1U);
+  }
 }
 
 /// RNR NAKs until the requester gives up or `most` were answered; returns the resends.

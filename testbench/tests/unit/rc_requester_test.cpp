@@ -169,6 +169,20 @@ TEST(RcRequester, ReadResponseAcknowledgesEarlierWrites) {
   EXPECT_TRUE(same_bytes(pair.a, 0x4000, pair.b, 0x9000, 300));
 }
 
+TEST(RcRequester, AtomicAnswerAcknowledgesEarlierWrites) {
+  RcPair pair;
+  pair.a.post_write(0, 0x8000, 300);                       // PSNs 100-101
+  pair.a.post(WqeOpcode::kAtomicFadd, 0x4000, 0x9000, 8);  // PSN 102
+  pair.b.receive_all(pair.a.send_all());
+  const Packets answer = pair.b.send_all();
+  ASSERT_EQ(opcodes(answer), (Opcodes{BthOpcode::kAcknowledge, BthOpcode::kAtomicAcknowledge}));
+  pair.a.receive(answer[1]);  // the ACK is lost
+  ASSERT_EQ(pair.a.completions.size(), 2U);
+  EXPECT_EQ(pair.a.completions[0].tag, 0U);
+  EXPECT_EQ(pair.a.completions[1].tag, 1U);
+  EXPECT_EQ(pair.a.counters().retransmitted_packets, 0U);
+}
+
 TEST(RcRequester, CompletionsWaitForAnEarlierReadToBePlaced) {
   RcPair pair;
   pair.a.hold_placement = true;
@@ -260,14 +274,16 @@ TEST(RcRequester, RefusesResponsesThatDoNotFitTheRequest) {
     WqeOpcode opcode;
     BthOpcode response;
     std::uint32_t bytes;
+    WcStatus status;
   };
-  // A READ of 600 bytes is answered by FIRST (256), MIDDLE (256), LAST (88).
+  // A READ of 600 bytes is answered by FIRST (256), MIDDLE (256), LAST (88). Another length is a
+  // local length error, another kind of packet a bad response.
   const Case cases[] = {
-      {WqeOpcode::kRead, BthOpcode::kReadRespFirst, 255},
-      {WqeOpcode::kRead, BthOpcode::kReadRespOnly, 256},
-      {WqeOpcode::kRead, BthOpcode::kReadRespMiddle, 256},
-      {WqeOpcode::kRead, BthOpcode::kAtomicAcknowledge, 0},
-      {WqeOpcode::kAtomicFadd, BthOpcode::kReadRespOnly, 8},
+      {WqeOpcode::kRead, BthOpcode::kReadRespFirst, 255, WcStatus::kLocalLengthError},
+      {WqeOpcode::kRead, BthOpcode::kReadRespOnly, 256, WcStatus::kLocalLengthError},
+      {WqeOpcode::kRead, BthOpcode::kReadRespMiddle, 256, WcStatus::kBadResponseError},
+      {WqeOpcode::kRead, BthOpcode::kAtomicAcknowledge, 0, WcStatus::kBadResponseError},
+      {WqeOpcode::kAtomicFadd, BthOpcode::kReadRespOnly, 8, WcStatus::kBadResponseError},
   };
   for (const Case& c : cases) {
     RcPair pair;
@@ -278,7 +294,7 @@ TEST(RcRequester, RefusesResponsesThatDoNotFitTheRequest) {
     pair.a.receive(pair.b.make_packet(crafted_response(c.response, 101, kAck, c.bytes)));
     ASSERT_EQ(pair.a.completions.size(), 3U) << opcode_name(c.response);
     EXPECT_EQ(pair.a.completions[0].status, WcStatus::kSuccess);
-    EXPECT_EQ(pair.a.completions[1].status, WcStatus::kBadResponseError);
+    EXPECT_EQ(pair.a.completions[1].status, c.status);
     EXPECT_EQ(pair.a.completions[2].status, WcStatus::kWrFlushError);
   }
 }
@@ -292,7 +308,7 @@ TEST(RcRequester, RefusesALastResponseOfTheWrongLength) {
   EXPECT_TRUE(pair.a.completions.empty());
   pair.a.receive(pair.b.make_packet(crafted_response(BthOpcode::kReadRespLast, 102, kAck, 87)));
   ASSERT_EQ(pair.a.completions.size(), 1U);
-  EXPECT_EQ(pair.a.completions[0].status, WcStatus::kBadResponseError);
+  EXPECT_EQ(pair.a.completions[0].status, WcStatus::kLocalLengthError);
 }
 
 TEST(RcRequester, FatalNaksFailTheRequestAndFlushTheRest) {

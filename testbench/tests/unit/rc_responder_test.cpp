@@ -261,6 +261,31 @@ TEST_F(RcResponder, WrongLengths) {
   }
 }
 
+// PadCnt must be what brings the payload to a word: of FIRST and MIDDLE 0.
+TEST_F(RcResponder, WrongPads) {
+  struct Case {
+    BthOpcode opcode;
+    std::uint32_t bytes;
+    std::uint8_t pad;
+  };
+  for (const Case& c : {Case{BthOpcode::kSendFirst, 256, 1}, Case{BthOpcode::kWriteFirst, 256, 2},
+                        Case{BthOpcode::kSendOnly, 8, 3}, Case{BthOpcode::kWriteOnly, 5, 2},
+                        Case{BthOpcode::kWriteOnly, 5, 0}}) {
+    SCOPED_TRACE(protocol::opcode_name(c.opcode) + " " + std::to_string(c.pad));
+    pair_.b.post_recv(0x100, 4096);
+    TxPlan plan = crafted(c.opcode, 100, c.bytes);
+    plan.message_length = c.opcode == BthOpcode::kWriteFirst ? 1024 : c.bytes;
+    const RcPacket packet = pair_.a.make_packet(plan);
+    protocol::Bth bth = packet.bth;
+    bth.pad_count = c.pad;
+    bth.encode(packet.frame->header + pair_.wire->outer_bytes());
+    pair_.b.receive(packet);
+    expect_refused(0x61, 100);
+    pair_.restart(100);
+    pair_.b.recvs.clear();
+  }
+}
+
 TEST_F(RcResponder, SendLongerThanTheReceiveBuffer) {
   pair_.b.post_recv(0x100, 299);
   pair_.a.post_send(0, 300);
@@ -450,6 +475,30 @@ TEST_F(RcResponder, DropsSilentlyWhatIsNotForIt) {
   pair_.a.qp.dest_qpn = 0x22;
   pair_.a.qp.av.destination_ipv4 = 0x77;
   EXPECT_FALSE(pair_.b.receive(pair_.a.make_packet(crafted(BthOpcode::kWriteOnly, 101, 4))));
+}
+
+// UC, UD, reserved and RD opcodes mean nothing to a reliable connection.
+TEST_F(RcResponder, DropsOpcodesOfOtherServicesSilently) {
+  for (const unsigned opcode : {0x24U, 0x2AU, 0x64U, 0x44U, 0x15U, 0x1FU, 0xC4U}) {
+    SCOPED_TRACE(opcode);
+    const RcPacket packet = pair_.a.make_packet(crafted(BthOpcode::kSendOnly, 100, 4));
+    packet.frame->header[pair_.wire->outer_bytes()] = static_cast<std::uint8_t>(opcode);
+    pair_.b.receive(packet);
+    EXPECT_TRUE(pair_.b.send_all().empty());
+    EXPECT_EQ(pair_.b.qp.expected_psn, 100U);
+  }
+}
+
+// A duplicate needs no RECV, and no RNR NAK may come of it.
+TEST_F(RcResponder, DuplicateSendNeedsNoReceive) {
+  pair_.b.post_recv(0x100, 64);
+  give(crafted(BthOpcode::kSendOnly, 100, 8));
+  EXPECT_EQ(answer().aeth.syndrome, kAck);
+  give(crafted(BthOpcode::kSendOnly, 100, 8));
+  const RcPacket ack = answer();
+  EXPECT_EQ(ack.aeth.syndrome, kAck);
+  EXPECT_EQ(ack.bth.psn, 100U);
+  EXPECT_EQ(pair_.b.received.size(), 1U);
 }
 
 TEST_F(RcResponder, DropsDamagedFramesSilently) {

@@ -70,6 +70,10 @@ TEST(RetransmissionTimers, AdaptivePhaseComesBeforeAllButOneRetry) {
     EXPECT_EQ(end.resends, 8 + retries - 2) << retries;
   }
   EXPECT_EQ(give_up(config, 14, 1).time, microseconds(510'000));
+  // Without a retry nothing is sent again, whatever the device likes to do.
+  const GivingUp at_once = give_up(config, 14, 0);
+  EXPECT_EQ(at_once.time, regular);
+  EXPECT_EQ(at_once.resends, 0U);
 }
 
 TEST(RetransmissionTimers, ProgressStartsTheAdaptivePhaseAnew) {
