@@ -176,7 +176,7 @@ void add_translation(ParameterTable& table) {
   table.count("nic.context_misses", RNIC_FIELD(nic.context_misses), "16")
       .range(1, 4096)
       .assumed("at least 12 inferred for Connect-IB from its gentle decline with many QPs")
-      .means("context fetches (QPC, CQC, MPT, MTT, evicted WQEs) under way at a time");
+      .means("context fetches (QPC, CQC, MPT, MTT) under way at a time");
 }
 
 void add_work_requests(ParameterTable& table) {

@@ -315,6 +315,7 @@ void CommandUnit::reset(QpContext& qp, Time now) {
   qp.dc = {};
   qp.outstanding_reads = 0;
   qp.sq_producer = qp.sq_fetched = 0;
+  qp.sq_cut.clear();
   qp.own_rq.wqes.clear();
   qp.own_rq.producer = qp.own_rq.fetched = 0;
   qp.recv_held = false;

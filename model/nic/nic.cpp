@@ -35,6 +35,7 @@ Nic::Nic(const sc_core::sc_module_name& name, const config::Config& config,
       has_qp_engines_(config.nic.qp_rate.valid() || config.nic.read_engine_rate.valid() ||
                       config.nic.read_engine_time > kTimeZero || config.dc.targets > 1),
       misses_(config.nic.context_misses),
+      wqe_misses_(UINT32_MAX),
       identity_(identity),
       encapsulation_(transport::make_encapsulation(
           config.transport.protocol, {config.transport.vlan, config.transport.ip_version == 6,
@@ -188,14 +189,14 @@ void Nic::wire_caches(const config::Config& config) {
   cq.set_contexts(&cq_contexts);
   if (config.nic.wqe_cache.entries > 0) {
     wqe_cache = std::make_unique<WqeCache>("wqe_cache", config.nic.wqe_cache, config.sim.seed,
-                                           tlm_ext::Purpose::kWqe, misses_);
+                                           tlm_ext::Purpose::kWqe, wqe_misses_);
     wqe_cache->dma.bind(dma_path());
     scheduler.set_wqe_cache(wqe_cache.get());
     rx_pipeline.set_wqe_cache(wqe_cache.get());
   }
   if (config.nic.rq_wqe_cache.entries > 0) {
     rq_wqe_cache = std::make_unique<WqeCache>("rq_wqe_cache", config.nic.rq_wqe_cache,
-                                              config.sim.seed, tlm_ext::Purpose::kRqWqe, misses_);
+                                              config.sim.seed, tlm_ext::Purpose::kRqWqe, wqe_misses_);
     rq_wqe_cache->dma.bind(dma_path());
     rq.set_wqe_cache(rq_wqe_cache.get());
   }

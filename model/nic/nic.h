@@ -78,6 +78,7 @@ class Nic : public sc_core::sc_module {
 
   // What units share; built before them.
   MissBudget misses_;
+  MissBudget wqe_misses_;  ///< of WQEs that are read again: as many as their caches have under way
   Pool<TxJob> tx_jobs_;
   transport::PortIdentity identity_;
   std::unique_ptr<transport::Encapsulation> encapsulation_;

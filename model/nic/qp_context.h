@@ -48,8 +48,9 @@ struct QpContext : transport::QueuePair {
   std::uint32_t sq_log_blocks = 0;
   std::uint16_t sq_producer = 0;   ///< from the doorbell
   std::uint16_t sq_fetched = 0;    ///< next block to fetch or decode
-  std::uint32_t sq_fetch_min = 0;  ///< blocks the next fetch must bring at least
   bool sq_fetching = false;
+  /// First blocks of the WQE at sq_fetched, which the fetch before brought without its rest.
+  std::vector<std::uint8_t> sq_cut;
 
   // Receives: from a ring of its own or from a shared one.
   RecvQueue own_rq;

@@ -29,15 +29,19 @@ void WqeFetcher::fetch(QpContext& qp, Time t) {
   if (qp.sq_fetching || qp.sq_fetched == qp.sq_producer) return;
   if (waiting(qp) * 2 >= buffered_) return;
   const std::uint32_t ring_blocks = 1U << qp.sq_log_blocks;
-  const std::uint32_t posted = static_cast<std::uint16_t>(qp.sq_producer - qp.sq_fetched);
-  const std::uint32_t position = qp.sq_fetched & (ring_blocks - 1);
-  // A WQE that did not fit into the last read whole needs a read of its full size.
-  const std::uint32_t wanted = std::max(prefetch_, qp.sq_fetch_min);
-  const std::uint32_t blocks = std::min(posted, wanted);
+  // A WQE that the last read cut says in its first block how many more it has.
+  const auto kept = static_cast<std::uint32_t>(qp.sq_cut.size() / kWqeBlockBytes);
+  const std::uint32_t missing = kept > 0 ? protocol::peek_wqe_blocks(qp.sq_cut.data()) - kept : 0;
+  const std::uint32_t posted = static_cast<std::uint16_t>(qp.sq_producer - qp.sq_fetched) - kept;
+  const std::uint32_t position = (qp.sq_fetched + kept) & (ring_blocks - 1);
+  const std::uint32_t blocks = std::min(posted, std::max(prefetch_, missing));
   Fetch* fetch = fetches_pool_.take();
   fetch->qp = &qp;
-  fetch->blocks = blocks;
-  fetch->bytes.resize(std::size_t{blocks} * kWqeBlockBytes);
+  fetch->blocks = kept + blocks;
+  fetch->bytes.assign(qp.sq_cut.begin(), qp.sq_cut.end());
+  fetch->bytes.resize(std::size_t{kept + blocks} * kWqeBlockBytes);
+  qp.sq_cut.clear();
+  std::uint8_t* into = fetch->bytes.data() + std::size_t{kept} * kWqeBlockBytes;
   if (free_slots_.empty()) {
     free_slots_.push_back(static_cast<std::uint32_t>(in_flight_.size()));
     in_flight_.push_back(nullptr);
@@ -51,12 +55,11 @@ void WqeFetcher::fetch(QpContext& qp, Time t) {
   const std::uint32_t before_wrap = std::min(blocks, ring_blocks - position);
   fetch->parts = before_wrap < blocks ? 2 : 1;
   dma->dma_read(t, qp.sq_address + std::uint64_t{position} * kWqeBlockBytes,
-                before_wrap * kWqeBlockBytes, fetch->bytes.data(), tlm_ext::Purpose::kWqe, this,
-                fetch->slot);
+                before_wrap * kWqeBlockBytes, into, tlm_ext::Purpose::kWqe, this, fetch->slot);
   if (before_wrap < blocks) {
     dma->dma_read(t, qp.sq_address, (blocks - before_wrap) * kWqeBlockBytes,
-                  fetch->bytes.data() + std::size_t{before_wrap} * kWqeBlockBytes,
-                  tlm_ext::Purpose::kWqe, this, fetch->slot);
+                  into + std::size_t{before_wrap} * kWqeBlockBytes, tlm_ext::Purpose::kWqe, this,
+                  fetch->slot);
   }
 }
 
@@ -70,7 +73,8 @@ void WqeFetcher::dma_done(std::uint64_t token) {
   const Time first_start = stage_.start_of(now);
   const std::uint32_t used = decode(qp, fetch->bytes.data(), fetch->blocks, now);
   qp.sq_fetched = static_cast<std::uint16_t>(qp.sq_fetched + used);
-  qp.sq_fetch_min = used == 0 ? protocol::kMaxWqeBlocks : 0;
+  qp.sq_cut.assign(fetch->bytes.begin() + std::ptrdiff_t{used} * std::ptrdiff_t{kWqeBlockBytes},
+                   fetch->bytes.end());
   in_flight_[fetch->slot] = nullptr;
   free_slots_.push_back(fetch->slot);
   fetches_pool_.give(fetch);

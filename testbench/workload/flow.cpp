@@ -185,11 +185,11 @@ SendWr Flow::make_wr(Endpoint& local, Endpoint& remote, std::uint32_t qp, std::u
   const auto bytes = static_cast<std::uint32_t>(w.msg_size);
   const std::uint32_t piece = (bytes + w.sges - 1) / w.sges;
   std::uint32_t done = 0;
-  do {
+  while (done < bytes) {  // none of a message of no bytes
     const std::uint32_t length = std::min(piece, bytes - done);
     pieces[wr.num_sge++] = {at + done, length, lkey};
     done += length;
-  } while (done < bytes);
+  }
   wr.sg_list = pieces;
   wr.remote_addr = remote.slot_address(read ? theirs.send : theirs.receive, slot);
   wr.rkey = (read ? theirs.send_regions : theirs.receive_regions)[region].rkey;
@@ -205,7 +205,7 @@ SendWr Flow::make_wr(Endpoint& local, Endpoint& remote, std::uint32_t qp, std::u
     wr.compare_add = w.op == Op::kAtomicCas ? found : 1;
     wr.swap = found + 1;
   }
-  if (!read && w.msg_size <= w.inline_max) wr.flags |= SendFlags::kInline;
+  if (!read && w.msg_size > 0 && w.msg_size <= w.inline_max) wr.flags |= SendFlags::kInline;
   return wr;
 }
 

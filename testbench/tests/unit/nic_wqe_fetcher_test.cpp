@@ -119,23 +119,42 @@ TEST(WqeFetcher, CountersWrapAt16Bits) {
   EXPECT_EQ(rig.qp.sq_fetched, 2U);
 }
 
-TEST(WqeFetcher, AWqeCutByTheFetchIsReadAgain) {
+TEST(WqeFetcher, OfAWqeCutByTheFetchOnlyTheRestIsRead) {
   Rig rig;
   rig.post();   // block 0
-  rig.post(6);  // blocks 1 to 6, of which the first read brings three
+  rig.post(8);  // blocks 1 to 8, of which the first read brings three
+  rig.post();   // block 9
   rig.unit.fetch(rig.qp, kTimeZero);
   sc_core::sc_start();
   EXPECT_EQ(rig.qp.sq.size(), 1U);
   EXPECT_EQ(rig.qp.sq_fetched, 1U);
-  rig.unit.fetch(rig.qp, sim_now());  // four of six blocks: nothing whole
+  EXPECT_EQ(rig.qp.sq_cut.size(), 3 * kWqeBlockBytes);
+  // Five blocks are missing, which is more than the prefetch of four.
+  rig.unit.fetch(rig.qp, sim_now());
+  sc_core::sc_start();
+  EXPECT_EQ(rig.dma.reads.back().address, kRing + 4 * kWqeBlockBytes);
+  EXPECT_EQ(rig.dma.reads.back().bytes, 5 * kWqeBlockBytes);
+  ASSERT_EQ(rig.qp.sq.size(), 2U);
+  EXPECT_EQ(rig.qp.sq[1].wqe.sge_count, 30U);  // 4 x 8 segments, two of which are headers
+  EXPECT_EQ(rig.qp.sq_fetched, 9U);
+  EXPECT_TRUE(rig.qp.sq_cut.empty());
+}
+
+TEST(WqeFetcher, BehindACutWqeThePrefetchGoesOn) {
+  Rig rig;
+  for (int i = 0; i < 3; ++i) rig.post(3);  // blocks 0 to 8: the first read cuts the second WQE
+  rig.unit.fetch(rig.qp, kTimeZero);
   sc_core::sc_start();
   EXPECT_EQ(rig.qp.sq.size(), 1U);
-  rig.unit.fetch(rig.qp, sim_now());  // of full size now
+  rig.unit.fetch(rig.qp, sim_now());  // its last two blocks and the next two
   sc_core::sc_start();
-  EXPECT_EQ(rig.dma.reads.back().bytes, 6 * kWqeBlockBytes);
-  ASSERT_EQ(rig.qp.sq.size(), 2U);
-  EXPECT_EQ(rig.qp.sq[1].wqe.sge_count, 22U);
-  EXPECT_EQ(rig.qp.sq_fetched, 7U);
+  EXPECT_EQ(rig.dma.reads.back().bytes, 4 * kWqeBlockBytes);
+  EXPECT_EQ(rig.qp.sq.size(), 2U);
+  EXPECT_EQ(rig.qp.sq_cut.size(), 2 * kWqeBlockBytes);
+  rig.unit.fetch(rig.qp, sim_now());
+  sc_core::sc_start();
+  EXPECT_EQ(rig.dma.reads.back().bytes, kWqeBlockBytes);  // 9 blocks in 4, 4 and 1: none twice
+  EXPECT_EQ(rig.qp.sq.size(), 3U);
 }
 
 TEST(WqeFetcher, StopsWhenHalfTheBufferIsFull) {
