@@ -47,8 +47,10 @@ class Server {
 /// A pipelined unit whose requests name times a little ahead, and not always in order: those that
 /// have crossed other units ask for later times than those that come straight. Who asks for later
 /// must not keep out who asks for sooner, so the newest gaps in front of such reservations stay
-/// open. Requests are served in the order of the times that they ask for, as long as a gap takes
-/// them; of equal times in the order of the calls.
+/// open. Requests are served in the order of the times that they ask for, of equal times in the
+/// order of the calls. A gap that is too short for a request is a part of its service, the rest
+/// follows in the next ones: what is free is used, whatever the order of the calls. A request
+/// counts as begun its duration before it has been served.
 class PipelineServer {
  public:
   /// Occupies the unit for `duration`, not before `earliest`.
@@ -72,48 +74,56 @@ class PipelineServer {
   /// When a request would start.
   Time start_of(Time earliest, Time duration) const {
     if (earliest >= free_at_) return earliest;
-    Time start = free_at_;
-    for (std::uint32_t i = 0; i < kGaps; ++i) {
-      const Gap& gap = gaps_[(newest_ - i) % kGaps];
-      if (gap.to <= earliest) break;
-      if (gap.fits(earliest, duration)) start = std::max(earliest, gap.from);
+    Time left = duration;
+    for (std::uint32_t later = later_than(earliest); later > 0; --later) {
+      const Gap& gap = gaps_[(newest_ - later + 1) % kGaps];
+      const Time start = std::max(earliest, gap.from);
+      if (gap.to - start >= left) return start + left - duration;
+      left -= std::max(kTimeZero, gap.to - start);
     }
-    return start;
+    return free_at_ + left - duration;
   }
 
  private:
-  static constexpr std::uint32_t kGaps = 8;  ///< a power of two
+  static constexpr std::uint32_t kGaps = 16;  ///< a power of two
 
   struct Gap {
     Time from{0};
     Time to{0};
-    bool fits(Time earliest, Time duration) const {
-      return std::max(earliest, from) + duration <= to;
-    }
   };
 
-  Reservation reserve_between(Time earliest, Time duration) {
-    std::uint32_t later = 0;  // gaps that end after `earliest`; they are in the order of time
+  /// Gaps that end after `earliest`; they are in the order of time.
+  std::uint32_t later_than(Time earliest) const {
+    std::uint32_t later = 0;
     while (later < kGaps && gaps_[(newest_ - later) % kGaps].to > earliest) ++later;
-    for (; later > 0; --later) {
+    return later;
+  }
+
+  Reservation reserve_between(Time earliest, Time duration) {
+    Time left = duration;
+    for (std::uint32_t later = later_than(earliest); later > 0; --later) {
       Gap& gap = gaps_[(newest_ - later + 1) % kGaps];
-      if (gap.fits(earliest, duration)) return take(gap, earliest, duration);
-      // Too short, but a shorter request that comes behind must not pass.
-      gap.to = std::max(gap.from, earliest);
+      const Time start = std::max(earliest, gap.from);
+      if (gap.to <= start) continue;
+      if (gap.to - start >= left) {
+        take(gap, start, left);
+        return {start + left - duration, start + left};
+      }
+      left -= gap.to - start;
+      gap.to = start;
     }
-    return reserve_last(duration);
+    free_at_ += left;
+    return {free_at_ - duration, free_at_};
   }
 
   /// What is left of the gap on one side stays open: the longer part.
-  static Reservation take(Gap& gap, Time earliest, Time duration) {
-    const Time start = std::max(earliest, gap.from);
+  static void take(Gap& gap, Time start, Time duration) {
     const Time end = start + duration;
     if (start - gap.from > gap.to - end) {
       gap.to = start;
     } else {
       gap.from = end;
     }
-    return {start, end};
   }
 
   Time free_at_{0};

@@ -195,8 +195,9 @@ void Nic::wire_caches(const config::Config& config) {
     rx_pipeline.set_wqe_cache(wqe_cache.get());
   }
   if (config.nic.rq_wqe_cache.entries > 0) {
-    rq_wqe_cache = std::make_unique<WqeCache>("rq_wqe_cache", config.nic.rq_wqe_cache,
-                                              config.sim.seed, tlm_ext::Purpose::kRqWqe, wqe_misses_);
+    rq_wqe_cache =
+        std::make_unique<WqeCache>("rq_wqe_cache", config.nic.rq_wqe_cache, config.sim.seed,
+                                   tlm_ext::Purpose::kRqWqe, wqe_misses_);
     rq_wqe_cache->dma.bind(dma_path());
     rq.set_wqe_cache(rq_wqe_cache.get());
   }

@@ -13,7 +13,8 @@
 namespace rnic::nic {
 
 /// Reads WQEs from the send ring in host memory, several at a time, and decodes them into the QP's
-/// send queue. What a read brings of a WQE that it cuts is kept. A BlueFlame write that arrives in order brings its WQE along and needs no read.
+/// send queue. What a read brings of a WQE that it cuts is kept. A BlueFlame write that arrives in
+/// order brings its WQE along and needs no read.
 class WqeFetcher : public sc_core::sc_module, public WqeFetchIf, public pcie::DmaClient {
  public:
   sc_core::sc_export<WqeFetchIf> wqes{"wqes"};

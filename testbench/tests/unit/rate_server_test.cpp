@@ -53,7 +53,9 @@ TEST(PipelineServer, LaterRequestsDoNotKeepOutSoonerOnes) {
   // The gap before it takes what fits, in the order of the calls.
   EXPECT_EQ(server.reserve(nanoseconds(20), four).start, nanoseconds(20));
   EXPECT_EQ(server.reserve(nanoseconds(20), four).start, nanoseconds(24));
-  EXPECT_EQ(server.start_of(nanoseconds(97), four), nanoseconds(104));  // 3 ns are too few
+  // Three of the four nanoseconds before the reservation at 100, the last one behind it: 104 to
+  // 105.
+  EXPECT_EQ(server.start_of(nanoseconds(97), four), nanoseconds(101));
   EXPECT_EQ(server.start_of(nanoseconds(96), four), nanoseconds(96));
   EXPECT_EQ(server.reserve(nanoseconds(30), four).start, nanoseconds(30));
   EXPECT_EQ(server.reserve(nanoseconds(96), four).start, nanoseconds(96));
@@ -66,9 +68,30 @@ TEST(PipelineServer, LaterRequestsDoNotKeepOutSoonerOnes) {
 TEST(PipelineServer, ShortRequestsDoNotPassLongOnesThatAskedForTheSameTime) {
   PipelineServer server;
   EXPECT_EQ(server.reserve(nanoseconds(100), nanoseconds(10)).start, nanoseconds(100));
-  EXPECT_EQ(server.reserve(nanoseconds(50), nanoseconds(80)).start, nanoseconds(110));  // too long
-  EXPECT_EQ(server.reserve(nanoseconds(50), nanoseconds(10)).start, nanoseconds(190));
+  // 50 of 80 ns up to 100, the other 30 from 110 to 140.
+  const Reservation split = server.reserve(nanoseconds(50), nanoseconds(80));
+  EXPECT_EQ(split.start, nanoseconds(60));
+  EXPECT_EQ(split.end, nanoseconds(140));
+  EXPECT_EQ(server.start_of(nanoseconds(50), nanoseconds(10)), nanoseconds(140));
+  EXPECT_EQ(server.reserve(nanoseconds(50), nanoseconds(10)).start, nanoseconds(140));
   EXPECT_EQ(server.reserve(nanoseconds(10), nanoseconds(10)).start, nanoseconds(10));
+}
+
+TEST(PipelineServer, NothingOfACapacityIsLostBetweenReservationsAhead) {
+  // One stream reserves 4 ns of every 10 for 33 ns later, the other one asks for what is left, in
+  // pieces of 4 ns that do not fit between: 6 ns of 10 are 150 pieces in 1,000 ns.
+  PipelineServer server;
+  const Time four = nanoseconds(4);
+  int pieces = 0;
+  for (int now = 0; now < 1000; now += 10) {
+    server.reserve(nanoseconds(now + 33), four);
+    while (server.start_of(nanoseconds(now), four) < nanoseconds(now + 10)) {
+      server.reserve(nanoseconds(now), four);
+      ++pieces;
+    }
+  }
+  EXPECT_GE(pieces, 148);  // less two at the ends
+  EXPECT_LE(pieces, 154);
 }
 
 TEST(PipelineServer, KeepsSeveralGaps) {
