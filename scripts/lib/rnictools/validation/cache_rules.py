@@ -8,7 +8,7 @@ from typing import Any
 
 from .binding import Binding, Bound, Results, Rule, Run, Unbound, ratio, run_of, single
 from .dataset import Point
-from .workloads import CLUSTER, bandwidth, latency, post_to_completion, rate
+from .workloads import CLUSTER, FDR_SWITCH, bandwidth, latency, post_to_completion, rate
 
 _CX3_IB = ("connectx3", "fdr56", "sandy_bridge")
 _CX3_ROCE = ("connectx3", "eth40", "sandy_bridge")
@@ -48,9 +48,10 @@ def _rbench(point: Point) -> Bound:
         vms = point.number(r"(\d+) emulated VMs") or machines
         threads = max(1, workers // machines)
         qps = threads * vms
-        # A worker that has posted a batch waits for the batch before it: two are in flight at most.
+        # A worker that has posted a batch waits for the batch before it: two are in flight at most,
+        # unless all of them are signalled, as the name of the sweep tells.
         batch = point.number(r"unsignaled batch (\d+)") or 1
-        window = min(window, 2 * batch)
+        window = window if "allsig" in point.source else min(window, 2 * batch)
     return _all_to_all(presets, threads, qps, window, point.size or 32, **more)
 
 
@@ -158,10 +159,10 @@ def _erpc(point: Point) -> Bound:
     if point.op == "READ" and point.metric == "lat_median_us":
         nic, link = {"ConnectX-3": ("connectx3", "fdr56"), "ConnectX-5": ("connectx5", "eth40")
                      }.get(point.device.split(" ")[0], ("connectx4", "eth25"))
-        protocol = "ib" if link == "fdr56" else "rocev2"
+        fabric = {"transport.protocol": "ib", **FDR_SWITCH} if link == "fdr56" else {
+            "transport.protocol": "rocev2", "fabric.topology": "single_switch"}
         return single(point, (nic, link, "broadwell"), latency(32) | {
-            "workload.op": "read", "workload.msg_size": 32, "transport.protocol": protocol,
-            "fabric.topology": "single_switch"})
+            "workload.op": "read", "workload.msg_size": 32, **fabric})
     if point.op == "WRITE":
         size = point.size or 0
         return single(point, ("connectx5", "edr100", "broadwell"), post_to_completion(size) | {

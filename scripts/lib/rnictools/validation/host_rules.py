@@ -9,7 +9,7 @@ from typing import Any
 
 from .binding import Binding, Bound, Results, Rule, Run, Unbound, run_of, single
 from .dataset import Point
-from .workloads import latency, post_to_completion
+from .workloads import FDR_SWITCH, latency, post_to_completion
 
 #: pcie-bench's hosts as presets; the first that the set-up names.
 _HOSTS = (("E5-2637v3", "xeon_e5_2637v3"), ("E5-2620v3", "xeon_e5_2620v3"),
@@ -81,7 +81,7 @@ def _ddio(point: Point) -> Bound:
     """WRITEs with and without DDIO, and flushed by a READ behind them."""
     def write(ddio: str, size: int) -> Run:
         return run_of(_SOCC20, post_to_completion(size) | {
-            "workload.msg_size": size, "memory.ddio": ddio, "fabric.topology": "single_switch"})
+            "workload.msg_size": size, "memory.ddio": ddio, **FDR_SWITCH})
 
     def latency_us(result: Mapping[str, Any]) -> float:
         return float(result["latency_ns"]["p50"]) / 1e3
@@ -93,8 +93,7 @@ def _ddio(point: Point) -> Bound:
         # cluster (ERPC), does not wait for the WRITE's completion. It is behind the WRITE on its way
         # by a post and by what payload takes.
         flush = run_of(_SOCC20, post_to_completion(8) | {
-            "workload.op": "read", "workload.msg_size": 8, "memory.ddio": "false",
-            "fabric.topology": "single_switch"})
+            "workload.op": "read", "workload.msg_size": 8, "memory.ddio": "false", **FDR_SWITCH})
 
         def both(results: Results) -> float:
             post_us = float(results[2]["config"]["cpu.post_cost"]) / 1e3

@@ -78,14 +78,15 @@ def _ipoib(point: Point) -> Bound:
     if point.op.startswith("TCP"):
         return Unbound("the kernel's TCP over IPoIB is not modelled")
     return perftest(point, Setup(("connectx3", "fdr56", "sandy_bridge"), {
-        "transport.mtu": 2048, "fabric.topology": "single_switch"}))
+        "transport.mtu": 2048, **workloads.FDR_SWITCH}))
 
 
 RULES: dict[str, Rule] = {
     "CX3QDR": _switched(("connectx3", "qdr40", "sandy_bridge"), transport__mtu=2048),
     "CX3FDR": _ipoib,
-    "CX3ROCE40": _switched(("connectx3", "eth40", "sandy_bridge"), transport__protocol="rocev2",
-                           transport__mtu=1024),
+    # A server of 2017 and later, with the adapter's Gen3 x8.
+    "CX3ROCE40": _switched(("connectx3", "eth40", "skylake"), transport__protocol="rocev2",
+                           transport__mtu=1024, pcie__lanes=8),
     "CX4EDR": _cx4edr,
     "CX5X8": _fixed(("connectx5", "eth100", "ryzen_gen3_x8"), transport__protocol="rocev2"),
     "CX5EDRGPU": lambda point: perftest(point, Setup(

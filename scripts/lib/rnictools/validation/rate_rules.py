@@ -17,6 +17,12 @@ _CX4 = ("connectx4", "edr100", "broadwell")
 _CX7 = ("connectx7", "ndr200", "sapphire_rapids")
 
 
+#: Many machines receive what one sends; here it is one, whose receive path must not be the limit.
+_RECEIVERS = {"nic__rx_parse__interval": 1, "nic__dma__interval": 2}
+#: Queue pairs of a thread, each to another server, in the sweeps over windows of READs.
+_SERVERS = 4
+
+
 def _herd(point: Point) -> Bound:
     size = point.size or 32
     if point.op == "WRITE inbound":
@@ -28,8 +34,9 @@ def _herd(point: Point) -> Bound:
         return single(point, CX3, inbound(2, 6, 6, workload__op="read", workload__msg_size=32,
                                           workload__depth=16, workload__signal_every=4))
     if point.op == "READ outbound":
+        # Who READs has to learn of each answer.
         return single(point, CX3, rate(8, 8, workload__op="read", workload__msg_size=32,
-                                       workload__depth=16, workload__signal_every=4))
+                                       workload__depth=16, workload__signal_every=1))
     if point.op == "WRITE outbound" and "all-to-all" not in point.other_params:
         return single(point, CX3, rate(8, 8, transport__type="uc", workload__msg_size=size,
                                        workload__inline_max=size))
@@ -40,7 +47,8 @@ def _herd(point: Point) -> Bound:
                                        workload__inline_max=32))
     if point.op == "SEND(UD) outbound":
         return single(point, CX3, rate(8, 8, transport__type="ud", workload__op="send",
-                                       workload__msg_size=size, workload__inline_max=size))
+                                       workload__msg_size=size, workload__inline_max=size,
+                                       **_RECEIVERS))
     if point.op == "READ" and point.metric == "count":
         return Unbound("a device attribute, which the preset states as it is")
     return Unbound("an application protocol (HERD's request and reply) over several verbs")
@@ -61,14 +69,12 @@ def _datagrams(point: Point, presets: tuple[str, ...], threads: int) -> Bound:
             2, threads, threads, workload__op="send", workload__msg_size=payload,
             workload__post_batch=16, workload__inline_max=payload, workload__recv_batch=16,
             workload__recv_depth=256))
-    # The many machines that receive are one here, whose receive path must not be the limit.
-    receivers = {"nic__rx_parse__interval": 1, "nic__dma__interval": 2}
     batched = "non-batched" not in point.other_params and "batch 1," not in point.other_params
     return single(point, presets, rate(
         threads, threads, transport__type="ud", workload__op="send",
         workload__msg_size=payload, workload__post_batch=16 if batched else 1,
         workload__inline_max=payload, workload__recv_batch=16, workload__recv_depth=512,
-        **receivers, **({"nic__max_inline": payload} if payload > 220 else {})))
+        **_RECEIVERS, **({"nic__max_inline": payload} if payload > 220 else {})))
 
 
 def _dg16(point: Point) -> Bound:
@@ -92,10 +98,13 @@ def _dg16(point: Point) -> Bound:
             2, threads, 2 * threads, workload__op="read", workload__msg_size=size, workload__depth=16,
             workload__post_batch=4, workload__signal_every=4))
     if op == "READ outbound":
-        window = point.number(r"window per thread (\d+)") or 128
-        # A thread has a queue pair to each of several servers: 16 READs on a QP are no limit.
+        # A rate without a window is the best one's, which is 16 on ConnectX-3 and 24 on Connect-IB.
+        best = 16 if presets is CX3 else 24
+        window = point.number(r"window per thread (\d+)") or best
+        # A thread has a queue pair to each of several servers, with 16 READs on their way at most; what
+        # is more of a window waits in the rings.
         return single(point, presets, rate(
-            threads, threads * max(1, -(-window // 16)), workload__op="read",
+            threads, threads * max(1, min(_SERVERS, -(-window // 16))), workload__op="read",
             workload__msg_size=8, workload__depth=max(window, 16), workload__outstanding=window))
     if op == "WRITE outbound":
         window = point.number(r"window per thread (\d+)") or 128
@@ -117,7 +126,8 @@ def _val(point: Point) -> Bound:
     clients = point.number(r"(\d+) clients") or 1
     more: dict[str, Any] = {
         "workload.op": op, "workload.msg_size": 8, "workload.depth": 16,
-        "workload.signal_every": 1, "workload.mr_size": "1MiB", "workload.access": "random"}
+        "workload.signal_every": 1, "workload.mr_size": "256KiB", "workload.access": "random",
+        "memory.page_size": "2MiB"}  # that library's memory is of huge pages
     if "doorbell batching" in point.other_params:
         # The next batch is posted when the last one is complete: with one client, 12 threads with
         # 16 READs each make 66 M/s of a latency of 2.07 us and the time to post and serve them.
@@ -137,7 +147,7 @@ def _val(point: Point) -> Bound:
 def _dct(point: Point) -> Bound:
     if point.id == "DCT-014":  # always the same target: nothing is connected anew, as on an RC QP
         return single(point, CIB, workloads.latency(32) | {
-            "workload.op": "read", "workload.msg_size": 32, "fabric.topology": "single_switch"})
+            "workload.op": "read", "workload.msg_size": 32, **workloads.FDR_SWITCH})
     return Unbound("dynamically connected transport is not modelled")
 
 
@@ -188,15 +198,27 @@ def _fasst(point: Point) -> Bound:
                    float(results[0]["flows"][0]["message_rate_mops"]))
 
 
+#: Threads of a warp.
+_WARP = 32
+
+
+def _cooperative(qps: int) -> dict[str, Any]:
+    """A warp's threads write a WQE each at the same time; one of them rings the doorbell for all. More
+    warps on a queue pair take turns."""
+    return rate(qps, qps, workload__msg_size=8, workload__inline_max=8, workload__post_batch=_WARP,
+                cpu__list_saving="155ns")
+
+
 def _cx7gpu(point: Point) -> Bound:
     params = point.other_params
     if point.metric.startswith("lat"):
         return Unbound("a GPU kernel's put with its own completion protocol")
     if "CPU proxy" in params:
         return Unbound("a proxy thread between GPU and NIC is not modelled")
-    if "cooperative" in params:
-        return Unbound("how the GPU's threads share a queue pair is not modelled")
     qps = point.number(r"(\d+) (?:RC )?QPs?") or 1
+    threads = point.number(r"(\d+) threads")
+    if "cooperative" in params or "NVSHMEM" in params or (threads or 0) > qps:
+        return single(point, (*_CX7, "gpu_initiated"), _cooperative(qps))
     # Without a batch of its own, a warp's or block's threads share a doorbell (16 and more).
     batch = point.number(r"batch (\d+)") or 16
     # A GPU thread's doorbell (fence, MMIO store over PCIe) costs more than a CPU's.

@@ -125,15 +125,15 @@ def _windows(f: Figures) -> list[Verdict]:
 
 def _scaling(f: Figures) -> list[Verdict]:
     write, read = f["CX6 WRITE 4096"] / f["CX6 WRITE 32"], f["CX6 READ 4096"] / f["CX6 READ 32"]
-    small = f["CX7 8 B 2048"] / f["CX7 8 B 64"]
-    long = f["CX7 256 B 2048"] / f["CX7 256 B 64"]
-    one_way = f["CX7 one way 2048"] / f["CX7 one way 64"]
+    small = f["CX7 8 B 4096"] / f["CX7 8 B 64"]
+    long = f["CX7 256 B 4096"] / f["CX7 256 B 64"]
+    one_way = f["CX7 one way 4096"] / f["CX7 one way 64"]
     return [_between("CX-3: 48 over 176 QPs", f["FASST16-001"] / f["RBENCH-058"], 3.5, 7),
             _between("Connect-IB: 1386 over 154 QPs", f["RBENCH-127"] / f["RBENCH-103"], 0.55, 0.8),
             _between("CX-5: 4480 over 110 QPs", f["ERPC-009"] / f["ERPC-004"], 0.4, 0.65),
             Verdict(read < 0.7 * write, f"CX-6: 4096 over 32 QPs: READ {read:.2f}, WRITE {write:.2f}"),
             Verdict(small < 0.5 * one_way and long > 1.5 * small,
-                    f"CX-7: 2048 over 64 QPs: both ways {small:.2f}, one way {one_way:.2f}, both "
+                    f"CX-7: 4096 over 64 QPs: both ways {small:.2f}, one way {one_way:.2f}, both "
                     f"ways with 256 B {long:.2f}")]
 
 
@@ -220,9 +220,9 @@ _SCALING_RUNS = tuple(
      for op in ("write", "read") for qps in (32, 4096)]
     + [_many(f"CX7 {size} B {qps}", _CX7, qps, workload__msg_size=size,
              workload__bidirectional="true", workload__inline_max=8)
-       for size in (8, 256) for qps in (64, 2048)]
+       for size in (8, 256) for qps in (64, 4096)]
     + [_many(f"CX7 one way {qps}", _CX7, qps, workload__msg_size=8, workload__inline_max=8)
-       for qps in (64, 2048)])
+       for qps in (64, 4096)])
 
 SHAPES: list[Shape] = [
     Shape(1, "inline step", _ids("CX3QDR", 11, 12, 33, 34, 55, 56), _inline),
