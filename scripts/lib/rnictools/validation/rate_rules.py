@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from . import workloads
-from .binding import Binding, Bound, Rule, Unbound, ratio, run_of, single
+from .binding import Binding, Bound, Rule, Run, Unbound, ratio, run_of, single
 from .dataset import Point
 from .workloads import CLUSTER, inbound, rate
 
@@ -148,7 +148,23 @@ def _dct(point: Point) -> Bound:
     if point.id == "DCT-014":  # always the same target: nothing is connected anew, as on an RC QP
         return single(point, CIB, workloads.latency(32) | {
             "workload.op": "read", "workload.msg_size": 32, **workloads.FDR_SWITCH})
-    return Unbound("dynamically connected transport is not modelled")
+    if point.id == "DCT-015":
+        return single(point, CIB, workloads.latency(32) | {
+            "workload.op": "read", "workload.msg_size": 32, "dc.targets": 1024, **workloads.FDR_SWITCH})
+    initiators = point.number(r"(\d+) DCIs")
+    if initiators is None:
+        return Unbound("contexts of dynamically connected targets are not modelled")
+    return Binding((dynamic_reads(initiators, point.number(r"window (\d+)") or 16),),
+                   lambda results: float(results[0]["message_rate_mops"]))
+
+
+def dynamic_reads(initiators: int, window: int) -> Run:
+    """READs of 14 threads with so many dynamically connected initiators each, to 5 machines."""
+    # 18 M connections/s, seen in these very rows (DCT).
+    return run_of(CIB, rate(
+        14, 14 * initiators, workload__op="read", workload__msg_size=32, workload__depth=window,
+        workload__outstanding=window, dc__targets=5, dc__connect_interval="55ns",
+        fabric__topology="single_switch"))
 
 
 def _drtmh(_: Point) -> Bound:

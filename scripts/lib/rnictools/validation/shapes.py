@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from .binding import Run, run_of
 from .cache_rules import loss_run
+from .rate_rules import dynamic_reads
 from .workloads import rate
 
 #: Simulated figures: of points by id, of further runs by name (message rate or throughput).
@@ -174,8 +175,10 @@ def _outstanding(f: Figures) -> list[Verdict]:
                         f"{k} outstanding: {f[f'READ 32 KiB, {k}']:.0f} Gb/s, min(link, READ engine, "
                         f"{k} x {per_read:.1f}) {min(wire, f['limit'], k * per_read):.0f}")
                 for k in (2, 4, 16)]
-    return [*verdicts, Verdict(False, "dynamically connected transport is not modelled: its window "
-                                      "and initiator table and +1.0 us are not reproduced")]
+    return [*verdicts,
+            _between("DCT: 6 initiators a thread over 1", f["DCT-008"] / f["DCT-005"], 2.0, 3.5),
+            _between("DCT: 16 initiators a thread over 6", f["DCT 16"] / f["DCT-008"], 0.8, 1.0),
+            _between("DCT: another target, us", f["DCT-015"] - f["DCT-014"], 0.8, 1.2)]
 
 
 def _efficiency(f: Figures) -> list[Verdict]:
@@ -242,8 +245,8 @@ SHAPES: list[Shape] = [
     Shape(9, "translation caches", _ids("FARM14", 29, 32, 34, 43) + _ids("LITE17", 4, 5, 7),
           _translation),
     Shape(10, "atomics", ("DG16-008", "DG16-009", "DG16-012", "ROCE100K8S-010"), _atomics),
-    Shape(11, "READ bandwidth and outstanding READs; DCT", (), _outstanding,
-          _OUTSTANDING_RUNS),
+    Shape(11, "READ bandwidth and outstanding READs; DCT", _ids("DCT", 5, 8, 14, 15), _outstanding,
+          (*_OUTSTANDING_RUNS, ("DCT 16", dynamic_reads(16, 16), "message_rate_mops"))),
     Shape(12, "efficiencies, closed loop",
           ("ROCE100K8S-011", "CX6HDR-037", "CX7NDR-006", "VAL-013"), _efficiency),
     Shape(13, "goodput against loss", _ids("ERPC", 31, 32, 33, 35), _losses,
