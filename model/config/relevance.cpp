@@ -42,28 +42,22 @@ const Condition kDcqcn{
     "transport.congestion_control=dcqcn"};
 const Condition kIommu{[](const Config& c) { return c.iommu.enabled; }, "iommu.enabled=true"};
 const Condition kAts{[](const Config& c) { return c.pcie.atc.enabled; }, "pcie.ats=true"};
-const Condition kPeer{
-    [](const Config& c) {
-      return c.workload.local_memory == BufferMemory::kPeer ||
-             c.workload.remote_memory == BufferMemory::kPeer;
-    },
-    "workload.local_memory=peer or workload.remote_memory=peer"};
+const Condition kPeer{[](const Config& c) {
+                        return c.workload.local_memory == BufferMemory::kPeer ||
+                               c.workload.remote_memory == BufferMemory::kPeer;
+                      },
+                      "workload.local_memory=peer or workload.remote_memory=peer"};
 const Condition kNuma{[](const Config& c) { return c.memory.numa_remote; },
                       "memory.numa_remote=true"};
 const Condition kDown{[](const Config& c) { return c.link.down_time > kTimeZero; },
                       "link.down_time"};
 const Condition kSilent{[](const Config& c) { return c.fabric.silent_host != kNoHost; },
                         "fabric.silent_host"};
-const Condition kMistake{[](const Config& c) { return c.workload.mistake != Mistake::kNone; },
-                         "workload.mistake"};
-const Condition kFunctions{[](const Config& c) { return c.nic.functions > 1; }, "nic.functions=2"};
 const Condition kVlan{[](const Config& c) { return c.transport.vlan; }, "transport.vlan=true"};
 const Condition kRanked{[](const Config& c) { return c.nic.sq_scheduler != SqPolicy::kRoundRobin; },
                         "nic.sq_scheduler=weighted|strict"};
 const Condition kStream{[](const Config& c) { return c.workload.pattern == Pattern::kBandwidth; },
                         "workload.pattern=bandwidth"};
-const Condition kOneByOne{[](const Config& c) { return c.workload.pattern == Pattern::kLatency; },
-                          "workload.pattern=latency"};
 const Condition kReordering{
     [](const Config& c) { return c.link.reorder_rate > 0 || !c.link.reorder_list.empty(); },
     "link.reorder_rate or link.reorder_list"};
@@ -108,8 +102,6 @@ const Rule kRules[] = {
     {"workload.outstanding", kStream},
     {"workload.post_batch", kStream},
     {"workload.signal_every", kStream},
-    {"workload.gap", kOneByOne},
-    {"workload.mistake_at", kMistake},
     {"tcp.", kIwarpOnly},
     {"link.vl_", kIbOnly},
     {"link.sl2vl", kIbOnly},
@@ -143,13 +135,11 @@ const Rule kRules[] = {
     {"iommu.iotlb_entries", kIommu},
     {"iommu.walk_latency", kIommu},
     {"iommu.walkers", kIommu},
-    {"iommu.passthrough", kIommu},
     {"iommu.page_size", kIommu},
     {"pcie.atc.", kAts},
     {"peer.", kPeer},
     {"memory.numa_latency", kNuma},
     {"memory.numa_bandwidth", kNuma},
-    {"nic.second_function_lanes", kFunctions},
     {"nic.sq_weights", kRanked},
 };
 
@@ -165,8 +155,8 @@ std::vector<std::string> without_effect(const std::vector<Setting>& settings,
   std::vector<std::string> found;
   for (const Setting& setting : settings) {
     if (setting.origin != "--") continue;
-    const auto* const unmet = std::find_if(
-        std::begin(kRules), std::end(kRules), [&](const Rule& rule) {
+    const auto* const unmet =
+        std::find_if(std::begin(kRules), std::end(kRules), [&](const Rule& rule) {
           return covers(rule.keys, setting.key) && !rule.condition.met(config);
         });
     if (unmet == std::end(kRules)) continue;

@@ -27,8 +27,8 @@ TEST(Relevance, AnOptionThatChangesNothingIsNamedWithWhatItNeeds) {
             std::vector<std::string>{"tcp.window (needs transport.protocol=iwarp)"});
   EXPECT_TRUE(found({{"tcp.window", "1MiB"}, {"transport.protocol", "iwarp"}}).empty());
   EXPECT_EQ(found({{"workload.op", "dma_read"}, {"workload.mr_size", "1MiB"}}).size(), 1U);
-  EXPECT_EQ(found({{"workload.gap", "1us"}, {"workload.pattern", "bandwidth"}}),
-            std::vector<std::string>{"workload.gap (needs workload.pattern=latency)"});
+  EXPECT_EQ(found({{"workload.depth", "4"}}),
+            std::vector<std::string>{"workload.depth (needs workload.pattern=bandwidth)"});
   EXPECT_EQ(found({{"transport.vlan_id", "7"}, {"transport.protocol", "rocev2"}}),
             std::vector<std::string>{"transport.vlan_id (needs transport.vlan=true)"});
 }

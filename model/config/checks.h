@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "config/config.h"
+
+/// What the checks across keys share; private to them.
+namespace rnic::config {
+
+/// "key=value", as in messages.
+std::string equals(const std::string& key, std::uint64_t value);
+
+/// `key` must not exceed `limit_key`: ConfigError.
+void at_most(const std::string& key, std::uint64_t value, const std::string& limit_key,
+             std::uint64_t limit);
+
+/// A key that would have no effect is a mistake of whoever sets it: ConfigError when it is `set`.
+void useless(bool set, const std::string& what, const std::string& without);
+
+/// Checks of the section workload, alone and against others.
+void check_program(const Config& config);
+void check_workload(const Config& config);
+
+}  // namespace rnic::config

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <string>
+
+#include "base/error.h"
+#include "config/checks.h"
+
+namespace rnic::config {
+namespace {
+
+constexpr std::uint64_t kAtomicBytes = 8;
+
+void check_dma_workload(const WorkloadConfig& workload) {
+  const std::string alone = "on a dma_* operation, which is one device and its host's memory";
+  useless(workload.qps > 1, equals("workload.qps", workload.qps), alone);
+  useless(workload.bidirectional, "workload.bidirectional=true", alone);
+  useless(workload.mistake != Mistake::kNone, "workload.mistake", alone);
+  useless(workload.local_memory == BufferMemory::kPeer, "workload.local_memory=peer", alone);
+  useless(workload.remote_memory == BufferMemory::kPeer, "workload.remote_memory=peer", alone);
+  constexpr std::uint64_t kMostWindow = 15ULL << 30;  // of a host's 16 GiB
+  if (workload.window > kMostWindow) {
+    throw ConfigError(equals("workload.window", workload.window) +
+                      " does not fit a host's memory beside its queues (valid: 15GiB at most)");
+  }
+  if (workload.completion == Completion::kEvent) {
+    throw ConfigError(
+        "workload.completion=event does not go with workload.op=dma_*: a DMA engine has no "
+        "completion queue");
+  }
+  if (workload.msg_size == 0) {
+    throw ConfigError(
+        "workload.msg_size=0 leaves a dma_* operation nothing to do (valid: 1 B or "
+        "more)");
+  }
+  if (workload.msg_size + workload.offset > workload.window) {
+    throw ConfigError(
+        equals("workload.window", workload.window) + " is less than one access of " +
+        equals("workload.msg_size", workload.msg_size) +
+        (workload.offset == 0 ? "" : " at " + equals("workload.offset", workload.offset)));
+  }
+}
+
+/// Something on the way may lose a packet, or bring it out of turn.
+bool loses_packets(const Config& config) {
+  const LinkConfig& link = config.link;
+  return link.loss_rate + link.corrupt_rate + link.burst_rate + link.reorder_rate +
+                 config.network_switch.corrupt_rate >
+             0 ||
+         !link.drop_list.empty() || !link.corrupt_list.empty() || !link.reorder_list.empty() ||
+         link.down_time > kTimeZero || config.fabric.silent_host != kNoHost;
+}
+
+/// Keys of plain messages that a program would not look at.
+void check_what_programs_ignore(const Config& config) {
+  const WorkloadConfig& w = config.workload;
+  const auto need = [](bool met, const char* what) {
+    if (!met) throw ConfigError(std::string("workload.program needs ") + what);
+  };
+  need(w.pattern == Pattern::kLatency, "no workload.pattern: it is one of its own");
+  need(config.fabric.hosts == 2, "fabric.hosts=2: it runs between host 0 and host 1");
+  need(w.qps == 1 || w.program == Program::kSpinLock,
+       "workload.qps=1, except spin_lock (as many clients)");
+  need(w.mrs == 1, "workload.mrs=1");
+  need(w.local_memory == BufferMemory::kHost && w.remote_memory == BufferMemory::kHost,
+       "workload.local_memory=host and workload.remote_memory=host");
+  need(
+      config.transport.type == TransportType::kRc || !loses_packets(config),
+      "transport.type=rc where packets are lost or reordered: it would wait for ever for a message "
+      "that nobody sends again");
+}
+
+/// A mistake that the operation or service cannot make would never be seen.
+void check_mistake(const Config& config) {
+  const WorkloadConfig& workload = config.workload;
+  const Mistake mistake = workload.mistake;
+  useless(mistake == Mistake::kNone && workload.mistake_at != 1, "workload.mistake_at",
+          "without workload.mistake");
+  if (mistake == Mistake::kNone) return;
+  const auto need = [](bool met, const char* what) {
+    if (!met) throw ConfigError(std::string("this workload.mistake needs ") + what);
+  };
+  need(workload.program == Program::kNone, "no workload.program");
+  need(
+      workload.pattern == Pattern::kBandwidth || config.transport.type == TransportType::kRc,
+      "workload.pattern=bandwidth or transport.type=rc (nobody tells a ping-pong of a lost message "
+      "whose sender gets no answer)");
+  // One in a RECV is made on the first queue pair.
+  const bool in_recv = mistake == Mistake::kRecvSmall || mistake == Mistake::kRecvKey;
+  const std::uint64_t messages =
+      (config.sim.warmup + workload.iterations) / (in_recv ? std::max(1U, workload.qps) : 1U);
+  if (workload.mistake_at > messages) {
+    throw ConfigError(equals("workload.mistake_at", workload.mistake_at) +
+                      " is never reached: " + std::to_string(messages) +
+                      (in_recv ? " RECVs are taken on the first QP" : " messages are sent") +
+                      " (sim.warmup, workload.iterations, workload.qps)");
+  }
+  const bool one_sided = !is_send(workload.op);
+  switch (mistake) {
+    case Mistake::kSinkNotWritable:
+      need(returns_data(workload.op), "workload.op=read or an atomic one");
+      break;
+    case Mistake::kTooLong:
+      need(is_atomic(workload.op) || config.transport.type == TransportType::kUd,
+           "an atomic workload.op (it has 8 B) or transport.type=ud (a datagram is one packet)");
+      break;
+    case Mistake::kMisaligned:
+      need(is_atomic(workload.op), "an atomic workload.op");
+      break;
+    case Mistake::kRemoteKey:
+    case Mistake::kRemoteBounds:
+    case Mistake::kRemotePd:
+    case Mistake::kRemoteRight:
+    case Mistake::kQpRight:
+      need(one_sided, "a workload.op that names remote memory");
+      break;
+    case Mistake::kRecvSmall:
+    case Mistake::kRecvKey:
+      need(!one_sided && workload.msg_size > 0, "workload.op=send or send_imm of at least 1 B");
+      break;
+    case Mistake::kQkey:
+    case Mistake::kHandlePd:
+      need(config.transport.type == TransportType::kUd, "transport.type=ud");
+      break;
+    case Mistake::kNoHandle:
+      need(config.nic.write_imm_needs_handle && workload.op == Op::kWriteImm,
+           "nic.write_imm_needs_handle=true and workload.op=write_imm");
+      break;
+    default:
+      break;
+  }
+}
+
+void check_buffers(const Config& config) {
+  const WorkloadConfig& workload = config.workload;
+  at_most("workload.sges", workload.sges, "nic.max_sge", config.nic.max_sge);
+  if (!workload.mr_per_qp && workload.mrs > 1) {
+    throw ConfigError(equals("workload.mrs", workload.mrs) +
+                      " needs workload.mr_per_qp=true: else there is one region");
+  }
+  if (is_atomic(workload.op) && (workload.sges > 1 || (workload.alignment | workload.offset) % 8)) {
+    throw ConfigError(
+        "atomics work on 8 B at multiples of 8 (remedy: workload.sges=1, workload.alignment and "
+        "workload.offset multiples of 8)");
+  }
+  useless(workload.gap > kTimeZero && workload.pattern == Pattern::kBandwidth, "workload.gap",
+          "with workload.pattern=bandwidth");
+}
+
+/// What would let a thread sleep for ever, or would not be seen.
+void check_events(const Config& config) {
+  const WorkloadConfig& w = config.workload;
+  const bool moderated = w.cq_count > 1 || w.cq_period > kTimeZero;
+  if ((moderated || w.solicited_only) &&
+      (w.completion != Completion::kEvent || w.program != Program::kNone)) {
+    throw ConfigError(std::string(moderated ? "workload.cq_count and workload.cq_period"
+                                            : "workload.solicited_only") +
+                      " need workload.completion=event and no workload.program");
+  }
+  if (moderated && (w.cq_count < 2 || w.cq_period == kTimeZero)) {
+    throw ConfigError(
+        "workload.cq_count above 1 and workload.cq_period go together: the last completions are "
+        "fewer than the count and would never raise an event");
+  }
+  if (w.cq_period % microseconds(1) != kTimeZero) {
+    throw ConfigError("workload.cq_period must be a whole number of us");
+  }
+  if (!w.solicited_only) return;
+  if (!takes_recv(w.op) || w.bidirectional) {
+    throw ConfigError(
+        "workload.solicited_only needs a workload.op that takes RECVs, and no "
+        "workload.bidirectional (own completions of a shared queue raise no solicited event)");
+  }
+  if (w.pattern == Pattern::kLatency && w.solicited_every > 1) {
+    throw ConfigError(equals("workload.solicited_every", w.solicited_every) +
+                      " needs workload.pattern=bandwidth: each message of a ping-pong is awaited");
+  }
+  // Asleep, the receiver posts no RECV: those posted must last until the next solicited message.
+  const std::uint32_t needed = w.solicited_every + w.recv_batch - 1;
+  if (w.pattern == Pattern::kBandwidth && w.recv_depth < needed) {
+    throw ConfigError(equals("workload.recv_depth", w.recv_depth) +
+                      " leaves the sleeping receiver without a RECV before the next solicited "
+                      "message (valid: at least solicited_every + recv_batch - 1, " +
+                      std::to_string(needed) + ")");
+  }
+}
+
+}  // namespace
+
+std::string equals(const std::string& key, std::uint64_t value) {
+  return key + "=" + std::to_string(value);
+}
+
+void at_most(const std::string& key, std::uint64_t value, const std::string& limit_key,
+             std::uint64_t limit) {
+  if (value > limit) {
+    throw ConfigError(equals(key, value) + " exceeds " + equals(limit_key, limit));
+  }
+}
+
+void useless(bool set, const std::string& what, const std::string& without) {
+  if (set) throw ConfigError(what + " has no effect " + without);
+}
+
+void check_program(const Config& config) {
+  if (config.workload.program == Program::kNone) return;
+  if (is_dma(config.workload.op)) {
+    throw ConfigError(
+        "workload.program does not go with a workload.op=dma_* (remedy: leave out one)");
+  }
+  if (config.transport.type != TransportType::kRc &&
+      config.workload.program != Program::kPingPong) {
+    throw ConfigError(
+        "this workload.program needs transport.type=rc (ping_pong runs over uc and ud, too)");
+  }
+  if (config.workload.msg_size == 0) {
+    throw ConfigError("workload.program needs a workload.msg_size of at least 1 B");
+  }
+  check_what_programs_ignore(config);
+}
+
+void check_workload(const Config& config) {
+  const WorkloadConfig& workload = config.workload;
+  if (is_dma(workload.op)) {
+    check_dma_workload(workload);
+    return;
+  }
+  check_mistake(config);
+  check_buffers(config);
+  check_events(config);
+  at_most("workload.signal_every", workload.signal_every, "workload.depth", workload.depth);
+  at_most("workload.post_batch", workload.post_batch, "workload.depth", workload.depth);
+  at_most("workload.recv_batch", workload.recv_batch, "workload.recv_depth", workload.recv_depth);
+  const bool counts_recvs = config.transport.protocol == Protocol::kIwarp &&
+                            workload.recv_credits && takes_recv(workload.op) &&
+                            workload.pattern == Pattern::kBandwidth;
+  if (counts_recvs && workload.post_batch + workload.recv_batch - 1 > workload.recv_depth) {
+    throw ConfigError(equals("workload.recv_depth", workload.recv_depth) +
+                      " is less than workload.post_batch + workload.recv_batch - 1, so that a "
+                      "sender would wait for ever for the RECVs of a batch");
+  }
+  at_most("workload.inline_max", workload.inline_max, "nic.max_inline", config.nic.max_inline);
+  // With less, every queue pair could hold an unsignalled message, and none would ever complete.
+  const std::uint64_t held = std::uint64_t{workload.signal_every} *
+                             ((workload.qps + workload.threads - 1) / workload.threads);
+  if (workload.outstanding != 0 && workload.signal_every > 1 && workload.outstanding < held) {
+    throw ConfigError(equals("workload.outstanding", workload.outstanding) +
+                      " is below signal_every times the QPs of a thread, " + std::to_string(held) +
+                      ", so that messages would wait for ever (remedy: workload.signal_every=1)");
+  }
+  if (workload.outstanding != 0) {
+    at_most("workload.post_batch", workload.post_batch, "workload.outstanding",
+            workload.outstanding);
+  }
+  at_most("workload.threads", workload.threads, "workload.qps", workload.qps);
+  if (workload.mr_size != 0) {
+    at_most("workload.msg_size", workload.msg_size, "workload.mr_size", workload.mr_size);
+  }
+  if (is_atomic(workload.op) && workload.msg_size != kAtomicBytes) {
+    throw ConfigError(equals("workload.msg_size", workload.msg_size) +
+                      " does not suit an atomic workload.op: atomics work on 8 B");
+  }
+  if (workload.completion == Completion::kEvent && workload.op == Op::kWrite &&
+      workload.pattern == Pattern::kLatency && workload.program == Program::kNone) {
+    throw ConfigError(
+        "workload.completion=event does not suit workload.op=write with workload.pattern=latency: "
+        "nothing completes at the peer (valid: send|send_imm|write_imm|read, or poll)");
+  }
+  if (workload.completion == Completion::kEvent && workload.poll_interval > kTimeZero) {
+    throw ConfigError("workload.poll_interval needs workload.completion=poll");
+  }
+  if (workload.bidirectional && workload.pattern == Pattern::kLatency) {
+    throw ConfigError("workload.bidirectional=true needs workload.pattern=bandwidth");
+  }
+  if (workload.op == Op::kWrite && workload.pattern == Pattern::kLatency &&
+      workload.msg_size == 0) {
+    throw ConfigError(
+        "workload.msg_size=0 leaves workload.op=write with workload.pattern=latency no byte that "
+        "the peer could poll (valid: 1 B or more)");
+  }
+  if (workload.op == Op::kSendImm && config.transport.protocol == Protocol::kIwarp) {
+    throw ConfigError(
+        "workload.op=send_imm does not exist with transport.protocol=iwarp (RFC 7306 has immediate "
+        "data behind a WRITE only; valid: write|write_imm|read|send|atomic_cas|atomic_fadd)");
+  }
+}
+
+}  // namespace rnic::config
