@@ -55,8 +55,8 @@ struct TransportConfig {
   std::vector<std::uint64_t> response_service_level;  ///< of the answering end; empty: the same
   RoceCongestion congestion_control;
   std::uint32_t cnp_service_level;  ///< priority of CNPs; kCnpAsData: that of the QP
-  std::uint32_t ack_every;  ///< AckReq every n packets inside a long message
-  Time ack_coalesce_time;   ///< least time between two ACKs of a QP; those between are merged
+  std::uint32_t ack_every;          ///< AckReq every n packets inside a long message
+  Time ack_coalesce_time;  ///< least time between two ACKs of a QP; those between are merged
 };
 
 /// Dynamically connected queue pairs: a send queue whose messages go to one of many peers.

@@ -142,6 +142,7 @@ bool IwarpTransport::timeout(QueuePair& qp, Time now) {
       seek(c);
     } else {
       c.tcp.stop_timer();
+      c.closed = true;  // nobody is there whom a reset could tell
       alive = fail(qp, nullptr, protocol::WcStatus::kRetryExceededError);
     }
   }

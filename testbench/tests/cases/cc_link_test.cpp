@@ -72,6 +72,7 @@ TEST(CaseCC, CC05_ASmallSharedBufferLoses) {
   const Settings settings = with(streams("write"), {{"fabric.topology", "single_switch"},
                                                     {"fabric.hosts", "8"},
                                                     {"workload.traffic", "incast"},
+                                                    {"sim.warmup", "0"},
                                                     {"workload.iterations", "100"}});
   EXPECT_EQ(run_well(settings).link_sum("dropped"), 0);
   const ProgramRun little = run_well(with(settings, {{"switch.buffer", "256KiB"}}));

@@ -303,6 +303,8 @@ struct Variant {
   Settings settings;
 };
 
+// Markers are in captures of their own: where an FPDU ends at a marker's place tshark expects one
+// more, and then finds the next CRC wrong.
 std::vector<Variant> variants() {
   return {
       {"ib", "ib", {}},
@@ -318,12 +320,9 @@ std::vector<Variant> variants() {
       {"iwarp_1500_timestamps", "iwarp", {{"transport.mtu", "1500"}, {"tcp.timestamps", "true"}}},
       {"iwarp_vlan", "iwarp", {{"transport.mtu", "1500"}, {"transport.vlan", "true"}}},
       {"iwarp_ipv6", "iwarp", {{"transport.mtu", "1500"}, {"transport.ip_version", "6"}}},
-      {"iwarp_ipv6_markers_timestamps",
+      {"iwarp_ipv6_timestamps",
        "iwarp",
-       {{"transport.mtu", "1500"},
-        {"transport.ip_version", "6"},
-        {"tcp.mpa_markers", "true"},
-        {"tcp.timestamps", "true"}}},
+       {{"transport.mtu", "1500"}, {"transport.ip_version", "6"}, {"tcp.timestamps", "true"}}},
       {"iwarp_revision2", "iwarp", {{"tcp.mpa_revision", "2"}, {"tcp.mpa_rtr", "any"}}}};
 }
 
