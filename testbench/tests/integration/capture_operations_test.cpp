@@ -405,7 +405,9 @@ TEST(CaptureCongestion, CnpsAreAsTheAnnexSays) {
     const std::vector<std::uint8_t>& b = packet.bytes;
     if (b[12] != 0x08 || b[13] != 0x00) continue;
     if (b[42] != 0x81) {
-      if (packet.sent) EXPECT_EQ(b[15] >> 2, 24);  // DSCP 8 x 3
+      if (packet.sent) {
+        EXPECT_EQ(b[15] >> 2, 24);  // DSCP 8 x 3
+      }
       ++data;
       continue;
     }
