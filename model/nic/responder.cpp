@@ -288,7 +288,7 @@ void Responder::write_piece(RxJob* job, Time t) {
     return;
   }
   const Time left = std::max(t, job->left_device);
-  placed(job, left, std::max(follower_start(*job), left - (t - job->begun)));
+  placed(job, left, follower_start(*job));
 }
 
 void Responder::next_piece(RxJob* job, Time t) {

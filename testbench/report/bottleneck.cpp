@@ -407,7 +407,7 @@ std::optional<Bottleneck> congestion(const Result& result, const std::vector<Res
   bottleneck.why = busiest_clause(ranked) +
                    ": congestion control has reduced the rates of queue pairs, after " +
                    grouped(notified) + " congestion notifications";
-  add_next(bottleneck, next_resource(ranked, \"\"));
+  add_next(bottleneck, next_resource(ranked, ""));
   return bottleneck;
 }
 
@@ -450,26 +450,6 @@ std::optional<Bottleneck> recovery(const Result& result, const std::vector<Resou
            : busiest_clause(ranked)) +
       ": the time goes into recovery from losses, with " + grouped(again) + " packets sent again";
   add_next(bottleneck, next_resource(ranked, ""));
-  return bottleneck;
-}
-
-/// The run ended because work requests failed: nothing limited it.
-std::optional<Bottleneck> failure(const Result& result) {
-  std::string failures;
-  std::uint64_t good = 0;
-  for (const auto& [status, count] : result.completions) {
-    if (status == "success") {
-      good = count;
-    } else if (count > 0) {
-      failures += (failures.empty() ? "" : ", ") + grouped(count) + " " + status;
-    }
-  }
-  if (failures.empty()) return std::nullopt;
-  Bottleneck bottleneck;
-  bottleneck.unit = "workload";
-  bottleneck.why = "The run ended early: behind " + grouped(good) +
-                   " successful completions came " + failures +
-                   "; a queue pair in error carries nothing more.";
   return bottleneck;
 }
 
@@ -528,18 +508,22 @@ Bottleneck window(const Result& result, const std::vector<Resource>& ranked) {
 /// A queue pair failed, and what was measured ends there. A flushed request says nothing of why.
 std::optional<Bottleneck> failure(const Result& result) {
   std::uint64_t before = 0;
-  std::string cause;
+  std::string causes;
   for (const auto& [status, count] : result.completions) {
     if (status == wc_status_name(protocol::WcStatus::kSuccess)) {
       before = count;
-    } else if (count > 0 && (cause.empty() || is_flush(cause))) {
-      cause = status;
+    } else if (count > 0 && !is_flush(status)) {
+      causes += (causes.empty() ? "" : " and ") + status;
     }
   }
-  if (cause.empty()) return std::nullopt;
+  const bool flushed =
+      std::any_of(result.completions.begin(), result.completions.end(),
+                  [](const auto& one) { return one.second > 0 && is_flush(one.first); });
+  if (causes.empty() && !flushed) return std::nullopt;
   Bottleneck bottleneck;
   bottleneck.unit = "none";
-  bottleneck.why = "A queue pair failed with " + cause + " after " + grouped(before) +
+  bottleneck.why = "A queue pair failed with " + (causes.empty() ? "wr_flush_error" : causes) +
+                   " after " + grouped(before) +
                    " completions with success: throughput and shares are those of what came "
                    "before, and of the time that finding the error took.";
   return bottleneck;
@@ -552,7 +536,10 @@ Bottleneck find_bottleneck(const Result& result) {
   if (auto failed = failure(result)) return *failed;
   if (result.scenario.latency_pattern) return longest_stage(result, ranked);
   const double busiest = ranked.empty() ? 0 : ranked.front().utilization;
-  if (busiest >= kAllTheTime) return saturated(ranked);
+  // Shares of uneven flows mean something only when they are of the time in which all ran.
+  const bool together = std::any_of(result.links.begin(), result.links.end(),
+                                    [](const auto& link) { return link.common_window > kTimeZero; });
+  if (busiest >= kAllTheTime && (together || !result.uneven)) return saturated(ranked);
   if (result.uneven) {
     if (auto recvs = receiver_not_ready(result, ranked)) return *recvs;
     if (auto losses = recovery(result, ranked)) return *losses;
@@ -564,7 +551,6 @@ Bottleneck find_bottleneck(const Result& result) {
   if (auto losses = recovery(result, ranked)) return *losses;
   if (auto rates = congestion(result, ranked)) return *rates;
   if (auto slots = transmit_slots(result, ranked)) return *slots;
-  if (auto failed = failure(result)) return *failed;
   return window(result, ranked);
 }
 

@@ -539,6 +539,7 @@ Result collect(System& system, const config::LoadedConfig& loaded, SteadyState* 
   if (replayed != nullptr) replayed->extend(result);
   if (together && common_window(system) > kTimeZero) {
     if (replayed != nullptr) replayed->extend(*together);
+    together->window = together->sim.simulated - system.window_start();
     take_shares(std::move(*together), result);
   }
   limit_shares(result);

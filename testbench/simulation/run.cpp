@@ -128,7 +128,6 @@ Result simulate(const config::LoadedConfig& loaded) {
   std::optional<Result> together;
   system.measurement.on_first_end = [&system, &together] {
     collect_figures(system, together.emplace());
-    together->window = sim_now() - system.window_start();
   };
   std::uint64_t wrong = 0;
   std::optional<Result> result;

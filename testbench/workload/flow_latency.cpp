@@ -33,7 +33,9 @@ void Flow::hit(Player& me) {
   SendWr wr = make_wr(*me.self, *me.peer, qp, me.next_slot, sges_.data());
   wr.flags |= SendFlags::kSignaled;
   if (config_.workload.solicited_only) wr.flags |= SendFlags::kSolicited;
-  if (&me == &client_player_) mistakes_.spoil_send(me.sent + 1, *me.self, *me.peer, wr, sge);
+  if (&me == &client_player_) {
+    mistakes_.spoil_send(me.sent + 1, *me.self, *me.peer, wr, sges_.front());
+  }
   stats::MessageTrace* trace = traces_.take();
   // A turn begins where the last one ended, so that pings and pongs fill the round trip.
   trace->start(me.turn_started, config::returns_data(config_.workload.op)

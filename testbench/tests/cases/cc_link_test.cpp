@@ -56,7 +56,7 @@ TEST(CaseCC, CC05_AFrameLessThanTheFormulaLoses) {
                                                     {"fabric.hosts", "4"},
                                                     {"workload.traffic", "incast"},
                                                     {"workload.bidirectional", "true"},
-                                                    {"workload.iterations", "150"},
+                                                    {"workload.iterations", "600"},
                                                     {"link.delay", "2us"}});
   const auto dropped = [&settings](int headroom) {
     return run_well(with(settings, {{"link.pfc_headroom", std::to_string(headroom)}}))

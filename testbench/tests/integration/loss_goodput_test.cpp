@@ -10,8 +10,9 @@
 namespace rnic::testbench {
 namespace {
 
-double goodput(const Settings& transport, const std::string& loss) {
-  return run_well(with({{"workload.pattern", "bandwidth"},
+double goodput(const Settings& transport, const std::string& loss, const char* seed = "1") {
+  return run_well(with({{"sim.seed", seed},
+                        {"workload.pattern", "bandwidth"},
                         {"workload.msg_size", "8MiB"},
                         {"workload.depth", "1"},
                         {"workload.iterations", "60"},
@@ -52,7 +53,12 @@ TEST(LossGoodput, SelectiveRepeatDoesNot) {
   const double lossless = goodput(kSelective, "0");
   EXPECT_GT(goodput(kSelective, "1e-4") / lossless, 0.98);
   EXPECT_GT(goodput(kSelective, "1e-3") / lossless, 0.97);
-  EXPECT_GT(goodput(kSelective, "1e-2") / lossless, 0.85);
+  // Each loss of a message's last packet, or of its acknowledgement, is found by time-out alone: in
+  // 60 messages 1.2 time-outs of 4.19 ms beside 44.2 ms, 0.9 of the rate. Over four seeds 4.8 +- 2.2
+  // of them: more than 0.82.
+  double rate = 0;
+  for (const char* seed : {"1", "2", "3", "4"}) rate += goodput(kSelective, "1e-2", seed) / 4;
+  EXPECT_GT(rate / lossless, 0.82);
 }
 
 // SENDs that come early wait for their turn and are then executed as fast as PCIe takes them; what

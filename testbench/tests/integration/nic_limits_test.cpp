@@ -27,11 +27,11 @@ ProgramRun stream(const Settings& settings) {
 TEST(NicLimitsTest, TheSlowestInitiationIntervalBoundsTheRate) {
   // One unit after the other takes 60 cycles of 2 ns for each message: 8.33 M/s, while four threads
   // could post 25 M/s.
-  // Scheduler and packetizer of the peer have as much to do, with an ACK for each.
+  // Scheduler, packetizer and parser of the peer have as much to do, with an ACK for each.
   const std::vector<std::pair<std::string, std::string>> units{
       {"doorbell", "host0.nic.doorbell"},      {"scheduler", "nic.sq_scheduler"},
       {"wqe_decode", "host0.nic.wqe_fetcher"}, {"translation", "nic.translation"},
-      {"packetizer", "nic.packetizer"},        {"rx_parse", "host1.nic.rx_pipeline"},
+      {"packetizer", "nic.packetizer"},        {"rx_parse", "nic.rx_pipeline"},
       {"responder", "host1.nic.responder"},    {"completion", "host0.nic.completion"}};
   for (const auto& [key, unit] : units) {
     const ProgramRun run = stream({{"nic." + key + ".interval", "60"},

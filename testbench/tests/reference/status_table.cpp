@@ -98,6 +98,16 @@ Consequence remote_access(Service service) {
                 service == Service::kIwarp ? Wire::kRdmapProtection : Wire::kNakRemoteAccess);
 }
 
+/// Whether a WRITE may be placed there is DDP's to say, who may do so RDMAP's (RFC 5041, 7.1; RFC
+/// 5040, 7.1).
+Consequence remote_access(Service service, Cause cause, WrOpcode opcode) {
+  Consequence c = remote_access(service);
+  const bool writes = opcode == WrOpcode::kRdmaWrite || opcode == WrOpcode::kRdmaWriteWithImm;
+  const bool rights = cause == Cause::kRemoteNoRight || cause == Cause::kWindowNoRight;
+  if (service == Service::kIwarp && writes && !rights) c.wire = Wire::kDdpTagged;
+  return c;
+}
+
 /// RDMAP knows no invalid request: what must not be done is a protection error there.
 Consequence invalid_request(Service service) {
   if (service == Service::kIwarp) return remote_access(service);
@@ -310,7 +320,7 @@ Consequence of_message(Cause cause, WrOpcode opcode, Service service) {
     case Cause::kWindowBounds:
     case Cause::kWindowNoRight:
     case Cause::kWindowOtherQp:
-      return is_send(opcode) ? no_such_case() : remote_access(service);
+      return is_send(opcode) ? no_such_case() : remote_access(service, cause, opcode);
     case Cause::kWindow:
       return is_send(opcode) ? no_such_case() : success(opcode);
     case Cause::kQpNoRight:
@@ -519,6 +529,8 @@ std::string wire_name(Wire wire) {
       return "Terminate, RDMAP protection";
     case Wire::kRdmapOperation:
       return "Terminate, RDMAP operation";
+    case Wire::kDdpTagged:
+      return "Terminate, DDP tagged buffer";
     case Wire::kDdpNoBuffer:
       return "Terminate, DDP no buffer";
     case Wire::kDdpTooLong:

@@ -105,6 +105,7 @@ enum class Wire : std::uint32_t {
   // Terminate messages: layer, type, code.
   kRdmapProtection = 0x0100,  ///< any code
   kRdmapOperation = 0x0200,   ///< any code
+  kDdpTagged = 0x1100,        ///< any code
   kDdpNoBuffer = 0x1202,
   kDdpTooLong = 0x1205,
 };

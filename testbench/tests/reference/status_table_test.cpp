@@ -108,6 +108,7 @@ class Attempt : private Mistaken {
         break;
       case Wire::kRdmapProtection:
       case Wire::kRdmapOperation:
+      case Wire::kDdpTagged:
         EXPECT_EQ(seen & 0xFF00U, expected) << std::hex << seen;
         break;
       default:

@@ -206,6 +206,7 @@ TEST(PayloadGather, AnswersLeaveInOrderUpToTheOneThatCannotBeGiven) {
   answer(AccessResult::kOk);
   EXPECT_TRUE(rig.transport.refused.empty());  // the first is still being read
   rig.dma.release();
+  rig.dma.release();  // the third's
   EXPECT_EQ(rig.packetizer.jobs, std::vector<TxJob*>{first});
   EXPECT_EQ(rig.transport.refused, std::vector<Refusal>{Refusal::kRemoteAccess});
   EXPECT_EQ(rig.scheduler.freed, 2);
