@@ -54,8 +54,11 @@ class Server {
 class PipelineServer {
  public:
   /// Occupies the unit for `duration`, not before `earliest`.
-  Reservation reserve(Time earliest, Time duration) {
-    if (earliest < free_at_) return reserve_between(earliest, duration);
+  [[gnu::always_inline]] Reservation reserve(Time earliest, Time duration) {
+    if (earliest < free_at_) {
+      return gaps_[newest_].to > earliest ? reserve_between(earliest, duration)
+                                          : reserve_last(duration);
+    }
     if (earliest > free_at_) {
       newest_ = (newest_ + 1) % kGaps;
       gaps_[newest_] = {free_at_, earliest};
@@ -99,7 +102,7 @@ class PipelineServer {
     return later;
   }
 
-  Reservation reserve_between(Time earliest, Time duration) {
+  [[gnu::noinline]] Reservation reserve_between(Time earliest, Time duration) {
     Time left = duration;
     for (std::uint32_t later = later_than(earliest); later > 0; --later) {
       Gap& gap = gaps_[(newest_ - later + 1) % kGaps];

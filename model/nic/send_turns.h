@@ -24,48 +24,42 @@ class SendTurns {
   /// `weights`: of service level 0, 1 ..., 1 to 255; the last one stands for all that follow.
   SendTurns(config::SqPolicy policy, const std::vector<std::uint64_t>& weights);
 
-  bool empty() const { return occupied_ == 0 && kept_ == nullptr; }
-  QpContext* front() { return kept_ != nullptr ? kept_ : first_ring().front(); }
+  bool empty() const { return ring_.empty() && (plain_ || (occupied_ == 0 && kept_ == nullptr)); }
+  QpContext* front() { return plain_ ? ring_.front() : favoured(); }
   /// The first has its turn.
-  void pop_front();
+  void pop_front() {
+    if (plain_) {
+      ring_.pop_front();
+    } else {
+      take_turn();
+    }
+  }
   /// `qp` has something to send, and is not among those that wait already.
-  void push_back(QpContext* qp);
+  void push_back(QpContext* qp) {
+    if (plain_) {
+      ring_.push_back(qp);
+    } else {
+      line_up(qp);
+    }
+  }
 
  private:
+  QpContext* favoured() { return kept_ != nullptr ? kept_ : first_ring().front(); }
+  void take_turn();
+  void line_up(QpContext* qp);
   Ring<QpContext*>& first_ring() {
     return rings_[31U - static_cast<std::uint32_t>(__builtin_clz(occupied_))];
   }
 
+  bool plain_ = true;                                    ///< round robin
+  Ring<QpContext*> ring_;                                ///< of round robin
   std::array<std::uint32_t, kServiceLevels> weights_{};  ///< packets in a row
-  std::array<std::uint32_t, kServiceLevels> ranks_{};    ///< of service levels; the highest is first
-  std::array<Ring<QpContext*>, kServiceLevels> rings_;   ///< by rank
-  std::uint32_t occupied_ = 0;                           ///< bit i: rank i has queue pairs
-  QpContext* holder_ = nullptr;                          ///< who had the last turn
-  QpContext* kept_ = nullptr;                            ///< the same, with more packets to send
-  std::uint32_t left_ = 0;                               ///< packets that it may send in a row
+  std::array<std::uint32_t, kServiceLevels> ranks_{};   ///< of service levels; the highest is first
+  std::array<Ring<QpContext*>, kServiceLevels> rings_;  ///< by rank
+  std::uint32_t occupied_ = 0;                          ///< bit i: rank i has queue pairs
+  QpContext* holder_ = nullptr;                         ///< who had the last turn
+  QpContext* kept_ = nullptr;                           ///< the same, with more packets to send
+  std::uint32_t left_ = 0;                              ///< packets that it may send in a row
 };
-
-inline void SendTurns::pop_front() {
-  if (kept_ != nullptr) {
-    kept_ = nullptr;
-    --left_;
-    return;
-  }
-  Ring<QpContext*>& ring = first_ring();
-  holder_ = ring.front();
-  left_ = weights_[holder_->av.service_level % kServiceLevels] - 1;
-  ring.pop_front();
-  if (ring.empty()) occupied_ &= ~(1U << static_cast<std::uint32_t>(&ring - rings_.data()));
-}
-
-inline void SendTurns::push_back(QpContext* qp) {
-  if (left_ > 0 && qp == holder_) {
-    kept_ = qp;
-    return;
-  }
-  const std::uint32_t rank = ranks_[qp->av.service_level % kServiceLevels];
-  occupied_ |= 1U << rank;
-  rings_[rank].push_back(qp);
-}
 
 }  // namespace rnic::nic
