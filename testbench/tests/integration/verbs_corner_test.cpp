@@ -48,6 +48,12 @@ struct CornerRig {
     theirs = rig.b.buffer(4 * kPage, kEverything);
     rig.settle();
   }
+  /// Of the requester's queue pair.
+  Status to_state(QpState state) {
+    QpAttr attr;
+    attr.qp_state = state;
+    return rig.a.verbs().modify_qp(rig.a.core, *rig.a.qp, attr, Mask::kState);
+  }
   SendWr request(WrOpcode opcode, const Sge* list, std::uint32_t count) {
     SendWr wr;
     wr.wr_id = ++rig.a.wr_ids;
@@ -289,10 +295,7 @@ TEST_P(Corner, WhatIsPostedInErrIsAcceptedAndFlushedAndAResetForgetsIt) {
   CornerRig t(GetParam());
   t.rig.run([&] {
     t.connect();
-    QpAttr attr;
-    attr.qp_state = QpState::kError;
-    ASSERT_EQ(t.rig.a.verbs().modify_qp(t.rig.a.core, *t.rig.a.qp, attr, Mask::kState),
-              Status::kOk);
+    ASSERT_EQ(t.to_state(QpState::kError), Status::kOk);
     for (int i = 0; i < 3; ++i) {
       ASSERT_EQ(t.post(WrOpcode::kRdmaWrite, {t.mine.address, 8, t.mine.region.lkey}), Status::kOk);
       ASSERT_EQ(t.rig.a.post_recv(t.mine.address, t.mine.region.lkey, 8), Status::kOk);
@@ -301,9 +304,7 @@ TEST_P(Corner, WhatIsPostedInErrIsAcceptedAndFlushedAndAResetForgetsIt) {
     EXPECT_EQ(t.rig.a.await_send().status, WcStatus::kWrFlushError);
     EXPECT_EQ(t.rig.a.await_recv().status, WcStatus::kWrFlushError);
     // Two completions of each queue were not polled: a reset takes them out of the queues.
-    attr.qp_state = QpState::kReset;
-    ASSERT_EQ(t.rig.a.verbs().modify_qp(t.rig.a.core, *t.rig.a.qp, attr, Mask::kState),
-              Status::kOk);
+    ASSERT_EQ(t.to_state(QpState::kReset), Status::kOk);
     EXPECT_EQ(t.completions(*t.rig.a.send_cq, t.rig.a), 0U);
     EXPECT_EQ(t.completions(*t.rig.a.recv_cq, t.rig.a), 0U);
   });
@@ -313,10 +314,7 @@ TEST_P(Corner, AFullSendQueueInErrFreesItsPlacesAsItIsFlushed) {
   CornerRig t(GetParam());
   t.rig.run([&] {
     t.connect();
-    QpAttr attr;
-    attr.qp_state = QpState::kError;
-    ASSERT_EQ(t.rig.a.verbs().modify_qp(t.rig.a.core, *t.rig.a.qp, attr, Mask::kState),
-              Status::kOk);
+    ASSERT_EQ(t.to_state(QpState::kError), Status::kOk);
     for (int round = 0; round < 3; ++round) {
       for (int i = 0; i < 32; ++i) {
         ASSERT_EQ(t.post(WrOpcode::kRdmaWrite, {t.mine.address, 8, t.mine.region.lkey}),
