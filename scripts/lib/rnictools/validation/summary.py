@@ -100,8 +100,8 @@ def markdown(scored: Sequence[score.Scored], bound_share: float, figures: Figure
              "`calibrate` and `validate`). Errors are means over data sets of their mean absolute "
              "errors. `scripts/calibrate` never looks at `validate`; but the hosts of PCIE were set by "
              "hand on all its rows, some rates and caches by hand with both splits in view, and so were a "
-             "few further values (READ engine and atomics of ConnectX-3, loopback of ConnectX-6, few contexts and "
-             "many fetches on ConnectX-5, latency of ConnectX-4 by VAL-013) and bindings (VAL, RBENCH, ERPC, "
+             "few further values (READ engine, contexts and atomics of ConnectX-3, loopback of "
+             "ConnectX-6, few contexts and many fetches on ConnectX-5, latency of ConnectX-4 by VAL-013) and bindings (VAL, RBENCH, ERPC, "
              "SOCC20, HERD14, DG16, CX7GPU, DCT).", "", *_errors(scored), "",
              "<details><summary>By data set</summary>", "", *_sets(scored), "", "</details>", "",
              f"Of {len(SHAPES)} shapes (order, knee, slope) {len(held)} hold in every part:", "",
