@@ -16,9 +16,6 @@ std::string equals(const std::string& key, std::uint64_t value);
 void at_most(const std::string& key, std::uint64_t value, const std::string& limit_key,
              std::uint64_t limit);
 
-/// A key that would have no effect is a mistake of whoever sets it: ConfigError when it is `set`.
-void useless(bool set, const std::string& what, const std::string& without);
-
 /// Checks of the section workload, alone and against others.
 void check_program(const Config& config);
 void check_workload(const Config& config);

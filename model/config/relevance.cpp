@@ -53,6 +53,11 @@ const Condition kDown{[](const Config& c) { return c.link.down_time > kTimeZero;
                       "link.down_time"};
 const Condition kSilent{[](const Config& c) { return c.fabric.silent_host != kNoHost; },
                         "fabric.silent_host"};
+const Condition kMistake{[](const Config& c) { return c.workload.mistake != Mistake::kNone; },
+                         "workload.mistake"};
+const Condition kFunctions{[](const Config& c) { return c.nic.functions > 1; }, "nic.functions=2"};
+const Condition kOneByOne{[](const Config& c) { return c.workload.pattern == Pattern::kLatency; },
+                          "workload.pattern=latency"};
 const Condition kVlan{[](const Config& c) { return c.transport.vlan; }, "transport.vlan=true"};
 const Condition kRanked{[](const Config& c) { return c.nic.sq_scheduler != SqPolicy::kRoundRobin; },
                         "nic.sq_scheduler=weighted|strict"};
@@ -102,6 +107,8 @@ const Rule kRules[] = {
     {"workload.outstanding", kStream},
     {"workload.post_batch", kStream},
     {"workload.signal_every", kStream},
+    {"workload.gap", kOneByOne},
+    {"workload.mistake_at", kMistake},
     {"tcp.", kIwarpOnly},
     {"link.vl_", kIbOnly},
     {"link.sl2vl", kIbOnly},
@@ -136,10 +143,12 @@ const Rule kRules[] = {
     {"iommu.walk_latency", kIommu},
     {"iommu.walkers", kIommu},
     {"iommu.page_size", kIommu},
+    {"iommu.passthrough", kIommu},
     {"pcie.atc.", kAts},
     {"peer.", kPeer},
     {"memory.numa_latency", kNuma},
     {"memory.numa_bandwidth", kNuma},
+    {"nic.second_function_lanes", kFunctions},
     {"nic.sq_weights", kRanked},
 };
 

@@ -262,10 +262,6 @@ void check_ats(const Config& config) {
 }
 
 void check_devices(const Config& config) {
-  useless(config.iommu.passthrough && !config.iommu.enabled, "iommu.passthrough=true",
-          "without iommu.enabled=true");
-  useless(config.nic.second_function_lanes != 0 && config.nic.functions < 2,
-          "nic.second_function_lanes", "without nic.functions=2");
   if (config.nic.ports > 1 && config.nic.functions > 1) {
     throw ConfigError("nic.ports=2 and nic.functions=2 do not go together (valid: one of them)");
   }

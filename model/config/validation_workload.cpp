@@ -10,13 +10,19 @@ namespace {
 
 constexpr std::uint64_t kAtomicBytes = 8;
 
+/// Without it the run would not be the experiment that was asked for: more than an option without
+/// effect.
+void refuse(bool set, const std::string& what, const std::string& without) {
+  if (set) throw ConfigError(what + " has no effect " + without);
+}
+
 void check_dma_workload(const WorkloadConfig& workload) {
   const std::string alone = "on a dma_* operation, which is one device and its host's memory";
-  useless(workload.qps > 1, equals("workload.qps", workload.qps), alone);
-  useless(workload.bidirectional, "workload.bidirectional=true", alone);
-  useless(workload.mistake != Mistake::kNone, "workload.mistake", alone);
-  useless(workload.local_memory == BufferMemory::kPeer, "workload.local_memory=peer", alone);
-  useless(workload.remote_memory == BufferMemory::kPeer, "workload.remote_memory=peer", alone);
+  refuse(workload.qps > 1, equals("workload.qps", workload.qps), alone);
+  refuse(workload.bidirectional, "workload.bidirectional=true", alone);
+  refuse(workload.mistake != Mistake::kNone, "workload.mistake", alone);
+  refuse(workload.local_memory == BufferMemory::kPeer, "workload.local_memory=peer", alone);
+  refuse(workload.remote_memory == BufferMemory::kPeer, "workload.remote_memory=peer", alone);
   constexpr std::uint64_t kMostWindow = 15ULL << 30;  // of a host's 16 GiB
   if (workload.window > kMostWindow) {
     throw ConfigError(equals("workload.window", workload.window) +
@@ -73,8 +79,6 @@ void check_what_programs_ignore(const Config& config) {
 void check_mistake(const Config& config) {
   const WorkloadConfig& workload = config.workload;
   const Mistake mistake = workload.mistake;
-  useless(mistake == Mistake::kNone && workload.mistake_at != 1, "workload.mistake_at",
-          "without workload.mistake");
   if (mistake == Mistake::kNone) return;
   const auto need = [](bool met, const char* what) {
     if (!met) throw ConfigError(std::string("this workload.mistake needs ") + what);
@@ -142,8 +146,6 @@ void check_buffers(const Config& config) {
         "atomics work on 8 B at multiples of 8 (remedy: workload.sges=1, workload.alignment and "
         "workload.offset multiples of 8)");
   }
-  useless(workload.gap > kTimeZero && workload.pattern == Pattern::kBandwidth, "workload.gap",
-          "with workload.pattern=bandwidth");
 }
 
 /// What would let a thread sleep for ever, or would not be seen.
@@ -195,10 +197,6 @@ void at_most(const std::string& key, std::uint64_t value, const std::string& lim
   if (value > limit) {
     throw ConfigError(equals(key, value) + " exceeds " + equals(limit_key, limit));
   }
-}
-
-void useless(bool set, const std::string& what, const std::string& without) {
-  if (set) throw ConfigError(what + " has no effect " + without);
 }
 
 void check_program(const Config& config) {

@@ -49,8 +49,7 @@ Host::Host(const sc_core::sc_module_name& name, const config::Config& config)
 }
 
 std::uint64_t Host::map_device_memory(std::uint64_t bytes) {
-  constexpr std::uint64_t kPage = 4096;
-  const std::uint64_t rounded = (bytes + kPage - 1) / kPage * kPage;
+  const std::uint64_t rounded = (bytes + kPage4KiB - 1) / kPage4KiB * kPage4KiB;
   if (rounded > device_memory_left_) {
     throw ConfigError(std::to_string(rounded) +
                       " bytes exceed what is left of nic.device_memory, " +

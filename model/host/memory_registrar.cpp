@@ -348,9 +348,8 @@ RegistrationResult MemoryRegistrar::reg_mr(AddressSpace& space, std::uint32_t pd
 }
 
 Time MemoryRegistrar::pin_cost(const AddressSpace& space, std::uint64_t pages) const {
-  constexpr std::uint64_t kCleared = 4096;
   return reg_page_cost_ * static_cast<std::int64_t>(pages) +
-         reg_zero_cost_ * static_cast<std::int64_t>(space.cleared_bytes() / kCleared);
+         reg_zero_cost_ * static_cast<std::int64_t>(space.cleared_bytes() / kPage4KiB);
 }
 
 bool MemoryRegistrar::is_valid(std::uint32_t key) const {

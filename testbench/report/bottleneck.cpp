@@ -356,14 +356,10 @@ std::optional<HoldText> hold_text(transport::Hold hold) {
       return HoldText{"workload.recv_depth",
                       "for credits: the peer has told of no more RECVs (workload.recv_depth, "
                       "workload.recv_batch, workload.recv_cost)"};
-    case Hold::kReceiverNotReady:
-      return HoldText{"workload.recv_depth",
-                      "because the peer had no RECV posted (workload.recv_depth, "
-                      "workload.recv_batch, workload.recv_cost), and each RNR NAK costs "
-                      "transport.min_rnr_timer"};
     case Hold::kPeerWindow:
-      return HoldText{"tcp.window", "for the peer's window: less than the rate times the round "
-                                    "trip (tcp.window)"};
+      return HoldText{"tcp.window",
+                      "for the peer's window: less than the rate times the round "
+                      "trip (tcp.window)"};
     case Hold::kCongestionWindow:
       return HoldText{"tcp.congestion_control",
                       "for the congestion window (tcp.congestion_control, tcp.initial_cwnd)"};
@@ -419,16 +415,19 @@ std::optional<Bottleneck> receiver_not_ready(const Result& result,
       sum_counter(result, "packet_seq_err") + sum_counter(result, "local_ack_timeout_err");
   // A handful in millions costs nothing worth naming.
   if (naks == 0 || naks < losses || naks * 10'000 < result.sim.data_packets) return std::nullopt;
-  const std::uint64_t again = sum_counter(result, "retransmitted_packets");
   Bottleneck bottleneck;
   bottleneck.unit = "workload.recv_depth";
-  bottleneck.utilization = result.sim.data_packets == 0
-                               ? 0
-                               : std::min(1.0, static_cast<double>(again) /
-                                                   static_cast<double>(result.sim.data_packets));
-  bottleneck.why = busiest_clause(ranked) + ": the receiver had no RECV ready " + grouped(naks) +
-                   " times (RNR NAK), and the sender waits transport.min_rnr_timer each time; more "
-                   "RECVs (workload.recv_depth), or posting them sooner, would help";
+  for (const HostResult& host : result.hosts) {
+    bottleneck.utilization =
+        std::max(bottleneck.utilization,
+                 host.held[static_cast<std::size_t>(transport::Hold::kReceiverNotReady)]);
+  }
+  bottleneck.why = busiest_clause(ranked) + ", but the receiver had no RECV ready " +
+                   grouped(naks) + " times (RNR NAK), and senders waited " +
+                   percent(bottleneck.utilization) +
+                   " of the time for it (transport.min_rnr_timer); more RECVs "
+                   "(workload.recv_depth), or posting them sooner (workload.recv_batch, "
+                   "workload.recv_cost), would help";
   add_next(bottleneck, next_resource(ranked, ""));
   return bottleneck;
 }
@@ -487,8 +486,7 @@ Bottleneck window(const Result& result, const std::vector<Resource>& ranked) {
   // What waits for a slot is in flight, too, but holds none.
   const double held = std::min(in_flight, static_cast<double>(slots));
   if (held < in_flight) held_ns *= held / in_flight;
-  const std::string figures = fixed(held, 1) + " of " +
-                              grouped(slots) +
+  const std::string figures = fixed(held, 1) + " of " + grouped(slots) +
                               (reads ? " READ slots are in use, each for "
                                      : " messages of the window are in flight, each for ") +
                               duration(held_ns) + " on average";
@@ -537,8 +535,9 @@ Bottleneck find_bottleneck(const Result& result) {
   if (result.scenario.latency_pattern) return longest_stage(result, ranked);
   const double busiest = ranked.empty() ? 0 : ranked.front().utilization;
   // Shares of uneven flows mean something only when they are of the time in which all ran.
-  const bool together = std::any_of(result.links.begin(), result.links.end(),
-                                    [](const auto& link) { return link.common_window > kTimeZero; });
+  const bool together = std::any_of(result.links.begin(), result.links.end(), [](const auto& link) {
+    return link.common_window > kTimeZero;
+  });
   if (busiest >= kAllTheTime && (together || !result.uneven)) return saturated(ranked);
   if (result.uneven) {
     if (auto recvs = receiver_not_ready(result, ranked)) return *recvs;
@@ -546,8 +545,8 @@ Bottleneck find_bottleneck(const Result& result) {
   }
   if (auto wait = longest_wait(result, ranked, std::max(busiest, kStalledMost))) return *wait;
   if (busiest >= kSaturated) return saturated(ranked);
-  if (auto hold = longest_hold(result, ranked)) return *hold;
   if (auto recvs = receiver_not_ready(result, ranked)) return *recvs;
+  if (auto hold = longest_hold(result, ranked)) return *hold;
   if (auto losses = recovery(result, ranked)) return *losses;
   if (auto rates = congestion(result, ranked)) return *rates;
   if (auto slots = transmit_slots(result, ranked)) return *slots;

@@ -156,9 +156,8 @@ void Flow::play(Player& me, Player& other, bool serve_first) {
 
 /// The program is over, for both players when one cannot go on.
 void Flow::finish() {
-  constexpr Time kPeerLearns = microseconds(100);  // what the end of a connection takes to arrive
   const bool failed = client_player_.sent < total_messages();
-  if (failed && !finished_) wait(to_sc_time(kPeerLearns));
+  if (failed && !finished_) wait(to_sc_time(kQuiet));
   if (finished_) return;
   finished_ = true;
   senders_[0].stopped = failed;

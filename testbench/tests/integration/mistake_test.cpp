@@ -96,7 +96,6 @@ TEST(Mistake, ImmediateDataFromNobodyKnown) {
   ASSERT_EQ(run.status, 0);
   EXPECT_EQ(run.result["completions"]["remote_operation_error"], 1);
   settings.emplace_back("workload.mistake", "none");
-  settings.emplace_back("workload.mistake_at", "1");
   EXPECT_EQ(run_well(settings).number("/completions/success"), 64);
 }
 

@@ -167,6 +167,28 @@ TEST(Bottleneck, WorkloadThatAsksForLittle) {
   EXPECT_EQ(find_bottleneck(result).unit, "workload");
 }
 
+TEST(Bottleneck, WhatKeepsQueuePairsFromSendingIsALimitOfItsOwn) {
+  const auto held = [](transport::Hold hold, double share) {
+    Result result = bandwidth_result();
+    result.hosts.resize(2);
+    result.hosts[0].held[static_cast<std::size_t>(hold)] = share;
+    return result;
+  };
+  EXPECT_EQ(find_bottleneck(held(transport::Hold::kPeerWindow, 0.9)).unit, "tcp.window");
+  EXPECT_EQ(find_bottleneck(held(transport::Hold::kWindow, 0.9)).unit, "transport.window");
+  // READ slots are one of the workload's windows; and a wait now and then is no limit.
+  EXPECT_EQ(find_bottleneck(held(transport::Hold::kReadSlots, 0.9)).unit, "workload.depth");
+  EXPECT_EQ(find_bottleneck(held(transport::Hold::kPeerWindow, 0.4)).unit, "workload.depth");
+  // The waits after RNR NAKs come with their number.
+  Result recvs = held(transport::Hold::kReceiverNotReady, 0.8);
+  recvs.sim.data_packets = 1000;
+  recvs.counters = {{{"rnr_naks_sent", 50}}};
+  const Bottleneck bottleneck = find_bottleneck(recvs);
+  EXPECT_EQ(bottleneck.unit, "workload.recv_depth");
+  EXPECT_DOUBLE_EQ(bottleneck.utilization, 0.8);
+  EXPECT_TRUE(says(bottleneck, "50 times (RNR NAK), and senders waited 80 %")) << bottleneck.why;
+}
+
 TEST(Bottleneck, AFailedQueuePairIsNamedByItsCauseNotByTheFlushBehindIt) {
   Result result = bandwidth_result();
   result.units.push_back(unit("host0.nic.dma", 0.99));

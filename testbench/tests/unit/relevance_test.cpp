@@ -29,6 +29,14 @@ TEST(Relevance, AnOptionThatChangesNothingIsNamedWithWhatItNeeds) {
   EXPECT_EQ(found({{"workload.op", "dma_read"}, {"workload.mr_size", "1MiB"}}).size(), 1U);
   EXPECT_EQ(found({{"workload.depth", "4"}}),
             std::vector<std::string>{"workload.depth (needs workload.pattern=bandwidth)"});
+  EXPECT_EQ(found({{"workload.gap", "1us"}, {"workload.pattern", "bandwidth"}}),
+            std::vector<std::string>{"workload.gap (needs workload.pattern=latency)"});
+  EXPECT_EQ(found({{"workload.mistake_at", "3"}}),
+            std::vector<std::string>{"workload.mistake_at (needs workload.mistake)"});
+  EXPECT_EQ(found({{"iommu.passthrough", "true"}}),
+            std::vector<std::string>{"iommu.passthrough (needs iommu.enabled=true)"});
+  EXPECT_EQ(found({{"nic.second_function_lanes", "2"}}),
+            std::vector<std::string>{"nic.second_function_lanes (needs nic.functions=2)"});
   EXPECT_EQ(found({{"transport.vlan_id", "7"}, {"transport.protocol", "rocev2"}}),
             std::vector<std::string>{"transport.vlan_id (needs transport.vlan=true)"});
 }
