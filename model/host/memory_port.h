@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/page.h"
+
 namespace rnic::host {
 
 /// Host memory as the root complex sees it: bytes by physical address, without time.
@@ -16,6 +18,10 @@ class MemoryPort {
   virtual bool write(std::uint64_t address, const void* from, std::size_t bytes) = 0;
   /// A write whose bytes are not simulated: only whoever watches the range should notice it.
   virtual bool touch(std::uint64_t address, std::size_t bytes) = 0;
+  /// The page at `address` itself instead of a copy; a holder of nothing: cannot be lent.
+  virtual Page lend(std::uint64_t /*address*/) { return {}; }
+  /// A write of a whole page that need not copy it; false: not here, nothing written.
+  virtual bool adopt(std::uint64_t /*address*/, const Page& /*page*/) { return false; }
 };
 
 /// Makes any class with such members (PhysicalMemory) a MemoryPort.
@@ -31,6 +37,10 @@ class MemoryPortOf final : public MemoryPort {
   }
   bool touch(std::uint64_t address, std::size_t bytes) override {
     return memory_.touch(address, bytes);
+  }
+  Page lend(std::uint64_t address) override { return memory_.lend(address); }
+  bool adopt(std::uint64_t address, const Page& page) override {
+    return memory_.adopt(address, page);
   }
 
  private:

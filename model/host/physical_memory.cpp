@@ -17,14 +17,9 @@ PhysicalMemory::PhysicalMemory(std::uint64_t bytes, const Rng& rng)
   regions_.resize((bytes + kRegionBytes - 1) / kRegionBytes);
 }
 
-void PhysicalMemory::allocate_bytes(Slot& slot) {
-  slot.bytes = FrameStore::take();
-  ++resident_frames_;
-}
-
 void PhysicalMemory::drop_bytes(Slot& slot) {
-  if (slot.bytes == nullptr) return;
-  slot.bytes.reset();
+  if (!slot.page) return;
+  slot.page.reset();
   --resident_frames_;
 }
 
@@ -49,8 +44,7 @@ bool PhysicalMemory::write_across(std::uint64_t pa, const void* from, std::size_
     const std::uint64_t offset = (pa + done) % kFrameBytes;
     const std::size_t chunk = std::min<std::size_t>(bytes - done, kFrameBytes - offset);
     Slot& slot = slot_of(pa + done);
-    if (slot.bytes == nullptr) allocate_bytes(slot);
-    std::memcpy(slot.bytes.get() + offset, source + done, chunk);
+    std::memcpy(own_bytes(slot) + offset, source + done, chunk);
     watched = watched || slot.watched;
     done += chunk;
   }
@@ -66,8 +60,7 @@ bool PhysicalMemory::fill(std::uint64_t pa, std::uint8_t value, std::uint64_t by
     const std::uint64_t offset = (pa + done) % kFrameBytes;
     const std::uint64_t chunk = std::min(bytes - done, kFrameBytes - offset);
     Slot& slot = slot_of(pa + done);
-    if (slot.bytes == nullptr && value != 0) allocate_bytes(slot);
-    if (slot.bytes != nullptr) std::memset(slot.bytes.get() + offset, value, chunk);
+    if (slot.page || value != 0) std::memset(own_bytes(slot) + offset, value, chunk);
     done += chunk;
   }
   return touch(pa, bytes);
@@ -182,8 +175,8 @@ PageImage PhysicalMemory::take_image(std::uint64_t pa, std::uint64_t bytes) {
       continue;
     }
     Slot& slot = (*region)[at / kFrameBytes % kFramesPerRegion];
-    if (slot.bytes != nullptr) {
-      image.emplace_back(offset, std::move(slot.bytes));
+    if (slot.page) {
+      image.emplace_back(offset, std::move(slot.page));
       --resident_frames_;
     }
     offset += kFrameBytes;
@@ -195,7 +188,7 @@ void PhysicalMemory::put_image(std::uint64_t pa, PageImage&& image) {
   for (auto& [offset, bytes] : image) {
     Slot& slot = slot_of(pa + offset);
     drop_bytes(slot);
-    slot.bytes = std::move(bytes);
+    slot.page = std::move(bytes);
     ++resident_frames_;
   }
 }

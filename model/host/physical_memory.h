@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/page.h"
 #include "base/rng.h"
 #include "host/frame_allocator.h"
-#include "host/frame_store.h"
 
 namespace rnic::host {
 
@@ -29,14 +29,14 @@ class MemoryWatcher {
 
 /// Bytes of a run of frames, taken out of memory; offsets are relative to the run's start. Frames
 /// never written are absent.
-using PageImage = std::vector<std::pair<std::uint64_t, FrameStore::Frame>>;
+using PageImage = std::vector<std::pair<std::uint64_t, Page>>;
 
 /// A host's physical memory: real bytes in 4 KiB frames that exist once written, so capacity costs
 /// nothing. Memory never written reads zero. An access outside the capacity changes nothing and
 /// returns false (a DMA fault).
 class PhysicalMemory {
  public:
-  static constexpr std::uint64_t kFrameBytes = kPage4KiB;
+  static constexpr std::uint64_t kFrameBytes = Page::kBytes;
   static constexpr std::uint64_t kDefaultBytes = std::uint64_t{64} << 30;
   using WatchId = std::uint64_t;
 
@@ -60,8 +60,8 @@ class PhysicalMemory {
       return read_across(pa, into, bytes);
     }
     const Slot* slot = find_slot(pa);
-    if (slot != nullptr && slot->bytes != nullptr) {
-      std::memcpy(into, slot->bytes.get() + offset, bytes);
+    if (slot != nullptr && slot->page) {
+      std::memcpy(into, slot->page.get() + offset, bytes);
     } else {
       std::memset(into, 0, bytes);
     }
@@ -74,10 +74,28 @@ class PhysicalMemory {
       return write_across(pa, from, bytes);
     }
     Slot& slot = slot_of(pa);
-    if (slot.bytes == nullptr) allocate_bytes(slot);
-    std::memcpy(slot.bytes.get() + offset, from, bytes);
+    std::memcpy(own_bytes(slot) + offset, from, bytes);
     if (slot.watched) notify(pa, bytes);
     if (observer_ != nullptr) observer_->memory_written(pa, static_cast<std::uint32_t>(bytes));
+    return true;
+  }
+
+  /// The frame at `pa` itself, for a reader that will not write; a holder of nothing when `pa` is
+  /// not its first byte, or nothing was ever written to it.
+  Page lend(std::uint64_t pa) const {
+    if (pa % kFrameBytes != 0 || !contains(pa, kFrameBytes)) return {};
+    const Slot* slot = find_slot(pa);
+    return slot == nullptr ? Page{} : slot->page;
+  }
+  /// As write() of a whole frame, which becomes `page` instead of a copy of it; false when `pa` is
+  /// not the first byte of a frame.
+  bool adopt(std::uint64_t pa, const Page& page) {
+    if (pa % kFrameBytes != 0 || !contains(pa, kFrameBytes)) return false;
+    Slot& slot = slot_of(pa);
+    if (!slot.page) ++resident_frames_;
+    slot.page = page;
+    if (slot.watched) notify(pa, kFrameBytes);
+    if (observer_ != nullptr) observer_->memory_written(pa, kFrameBytes);
     return true;
   }
 
@@ -128,7 +146,7 @@ class PhysicalMemory {
   static constexpr std::uint64_t kRegionBytes = kFramesPerRegion * kFrameBytes;
 
   struct Slot {
-    FrameStore::Frame bytes;
+    Page page;
     bool watched = false;
   };
   using Region = std::array<Slot, kFramesPerRegion>;
@@ -155,7 +173,15 @@ class PhysicalMemory {
     if (region == nullptr) region = std::make_unique<Region>();
     return (*region)[pa / kFrameBytes % kFramesPerRegion];
   }
-  void allocate_bytes(Slot& slot);
+  /// The bytes of a frame that is going to be written to.
+  std::uint8_t* own_bytes(Slot& slot) {
+    if (!slot.page) {
+      slot.page = Page::zeros();
+      ++resident_frames_;
+    }
+    slot.page.unshare();
+    return slot.page.get();
+  }
   void drop_bytes(Slot& slot);
   bool read_across(std::uint64_t pa, void* into, std::size_t bytes) const;
   bool write_across(std::uint64_t pa, const void* from, std::size_t bytes);

@@ -35,6 +35,12 @@ const tlm_ext::AtomicOperands* operands_of(const tlm::tlm_generic_payload& paylo
   return extension != nullptr && extension->is_atomic ? &extension->operands : nullptr;
 }
 
+/// Where the page is, or is to be put, that is all of a transfer; or null.
+Page* page_of(const tlm::tlm_generic_payload& payload) {
+  const auto* extension = payload.get_extension<tlm_ext::PcieExtension>();
+  return extension != nullptr ? extension->page : nullptr;
+}
+
 bool is_relaxed(const tlm::tlm_generic_payload& payload) {
   const auto* extension = payload.get_extension<tlm_ext::PcieExtension>();
   return extension != nullptr && extension->relaxed_ordering;
@@ -249,10 +255,17 @@ bool RootComplex::access_memory(const tlm::tlm_generic_payload& payload) {
   if (const tlm_ext::AtomicOperands* operands = operands_of(payload)) {
     return atomic_access(payload.get_address(), data, *operands);
   }
-  if (payload.is_read()) return data == nullptr || memory_.read(payload.get_address(), data, bytes);
+  Page* page = page_of(payload);
+  const std::uint64_t address = payload.get_address();
+  if (payload.is_read()) {
+    if (page != nullptr) *page = memory_.lend(address);
+    if (page != nullptr && *page) return true;
+    return data == nullptr || memory_.read(address, data, bytes);
+  }
   memory_system_.begin_device_access();
-  const bool done = data == nullptr ? memory_.touch(payload.get_address(), bytes)
-                                    : memory_.write(payload.get_address(), data, bytes);
+  const bool done =
+      (page != nullptr && memory_.adopt(address, *page)) ||
+      (data == nullptr ? memory_.touch(address, bytes) : memory_.write(address, data, bytes));
   memory_system_.end_device_access();
   return done;
 }

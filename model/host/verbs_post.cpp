@@ -145,7 +145,7 @@ Status Context::fill_wqe(const SendWr& wr, const QueuePair& qp) {
       const protocol::Sge& sge = wr.sg_list[i];
       if (sge.length == 0) continue;
       const Status status =
-          space_.read(sge.address, wqe.inline_bytes.data() + wqe.length, sge.length);
+          space_.read(sge.address, wqe.inline_bytes.writable() + wqe.length, sge.length);
       if (status != Status::kOk) return status;
       wqe.length += sge.length;
     }

@@ -87,7 +87,7 @@ void FaultInjector::flip_bit(Frame& frame) {
   }
   byte -= frame.header_bytes;
   if (byte < frame.payload_bytes && frame.has_payload_data) {
-    frame.payload.data()[byte] ^= mask;
+    frame.payload.writable()[byte] ^= mask;
     return;
   }
   // Bytes that exist on the wire only (padding, payload left out) would fail the checksum: let it

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/timelines.h"
 #include "link/credit_flow_control.h"
 #include "protocol/ecn.h"
 #include "protocol/ib_headers.h"
@@ -54,9 +55,11 @@ link::LinkPortConfig port_config(link::LinkPortConfig port, const config::Switch
 
 /// A port, and where the frames that wait in it came from.
 struct Switch::Side : public link::FrameReceiver, public link::EgressClient {
-  Side(Switch& the_owner, std::uint32_t the_index, const link::LinkPortConfig& config)
+  Side(Switch& the_owner, std::uint32_t the_index, const link::LinkPortConfig& config,
+       link::RxBuffer& the_buffer)
       : owner(the_owner),
         index(the_index),
+        buffer(the_buffer),
         port(("port" + std::to_string(the_index)).c_str(), config, the_owner.frames_),
         ingress(port.config().lanes),
         queued(port.config().lanes) {
@@ -71,11 +74,12 @@ struct Switch::Side : public link::FrameReceiver, public link::EgressClient {
     const std::uint32_t from = ingress[lane].front();
     ingress[lane].pop_front();
     queued[lane] -= bytes;
-    owner.left(from, lane, bytes, end);
+    owner.left(*this, from, lane, bytes, end);
   }
 
   Switch& owner;
   std::uint32_t index;
+  link::RxBuffer& buffer;
   link::LinkPort port;
   std::vector<Ring<std::uint32_t>> ingress;  ///< of each lane's waiting frames, in their order
   std::vector<std::uint64_t> queued;         ///< bytes of them
@@ -92,13 +96,13 @@ std::uint64_t route_key(const protocol::MacAddress& mac) {
 
 Switch::Switch(const sc_core::sc_module_name& name, const config::SwitchConfig& config,
                const link::LinkPortConfig& port, std::uint32_t ports, Addressing addressing,
-               protocol::FramePool& frames, const FrameChecksums* checksums, std::uint64_t seed)
+               protocol::FramePool& frames, const FrameChecksums* checksums, std::uint64_t seed,
+               const std::function<Timeline&(std::uint32_t)>& timeline_of)
     : sc_module(name),
       latency_(config.latency),
       addressing_(addressing),
       frames_(frames),
       checksums_(checksums),
-      buffer_(config.buffer),
       corrupt_rate_(config.corrupt_rate),
       rng_(seed, std::string(this->name()) + ".corruption"),
       ecn_kmin_(config.ecn_kmin),
@@ -113,7 +117,10 @@ Switch::Switch(const sc_core::sc_module_name& name, const config::SwitchConfig& 
     // Locally administered, apart from those of hosts.
     side_config.mac = {
         0x06, 0, 0, 0, static_cast<std::uint8_t>(i >> 8), static_cast<std::uint8_t>(i)};
-    sides_.push_back(std::make_unique<Side>(*this, i, side_config));
+    Timeline& timeline = timeline_of ? timeline_of(i) : Timeline::instance();
+    const Timelines::Scope scope(timeline);
+    link::RxBuffer& buffer = buffers_.try_emplace(&timeline, config.buffer).first->second;
+    sides_.push_back(std::make_unique<Side>(*this, i, side_config, buffer));
   }
 }
 
@@ -148,7 +155,7 @@ void Switch::forward(std::uint32_t ingress, Frame* frame, Time now) {
     discard(ingress, frame, dropped_unknown_, now);
     return;
   }
-  if (!buffer_.take(frame->frame_bytes(), now)) {
+  if (!sides_[ingress]->buffer.take(frame->frame_bytes(), now)) {
     ++sides_[ingress]->dropped_full;
     discard(ingress, frame, dropped_full_, now);
     return;
@@ -201,7 +208,7 @@ void Switch::corrupt(Frame& frame) {
   if (at < frame.header_bytes) {
     frame.header[at] ^= mask;
   } else {
-    frame.payload.data()[at - frame.header_bytes] ^= mask;
+    frame.payload.writable()[at - frame.header_bytes] ^= mask;
   }
   checksums_->reseal(frame);
 }
@@ -214,14 +221,23 @@ void Switch::discard(std::uint32_t ingress, Frame* frame, std::uint64_t& counter
   frames_.give(frame);
 }
 
-void Switch::left(std::uint32_t ingress, std::uint32_t lane, std::uint32_t bytes, Time end) {
-  buffer_.release(bytes, end);
+void Switch::left(Side& egress, std::uint32_t ingress, std::uint32_t lane, std::uint32_t bytes,
+                  Time end) {
+  egress.buffer.release(bytes, end);
   if (ingress != kNowhere) sides_[ingress]->port.release_rx(lane, bytes, end);
 }
 
+std::uint64_t Switch::highest_fill() const {
+  std::uint64_t fill = 0;
+  for (const auto& [timeline, buffer] : buffers_) fill += buffer.highest();
+  return fill;
+}
+
 void Switch::reset_statistics(Time now) {
-  buffer_.settle(now);
-  buffer_.reset_highest();
+  for (auto& [timeline, buffer] : buffers_) {
+    buffer.settle(now);
+    buffer.reset_highest();
+  }
   dropped_full_ = dropped_unknown_ = dropped_damaged_ = corrupted_ = 0;
   for (auto& side : sides_) {
     side->port.reset_statistics(now);

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <systemc>
 #include <unordered_map>
@@ -9,6 +11,7 @@
 
 #include "base/ring.h"
 #include "base/rng.h"
+#include "base/timeline.h"
 #include "config/link_config.h"
 #include "link/link_port.h"
 #include "link/release_queue.h"
@@ -35,11 +38,13 @@ class Switch : public sc_core::sc_module {
   /// `port` describes the cables' other ends; buffers and thresholds come from `config`: with PFC
   /// each port needs pfc_xoff and the headroom of one priority (ConfigError when switch.buffer is
   /// too small for that); with credits the buffer is divided among ports and lanes. `checksums`
-  /// may be null: then damaged frames are forwarded.
+  /// may be null: then damaged frames are forwarded. Ports between which no frame passes may be on
+  /// timelines of their own (`timeline_of`), if what they hold always fits into the buffer.
   Switch(const sc_core::sc_module_name& name, const config::SwitchConfig& config,
          const link::LinkPortConfig& port, std::uint32_t ports, Addressing addressing,
          protocol::FramePool& frames, const FrameChecksums* checksums = nullptr,
-         std::uint64_t seed = 1);
+         std::uint64_t seed = 1,
+         const std::function<Timeline&(std::uint32_t port)>& timeline_of = {});
   ~Switch() override;
 
   /// Frames for `key` leave by port `port_index`.
@@ -61,8 +66,8 @@ class Switch : public sc_core::sc_module {
   std::uint64_t ecn_marked(std::uint32_t index) const;
   /// Longest egress queue of a lane of port `index`, bytes.
   std::uint64_t longest_queue(std::uint32_t index) const;
-  /// Largest fill of the shared buffer, bytes.
-  std::uint64_t highest_fill() const { return buffer_.highest(); }
+  /// Largest fill of the shared buffer, bytes; with several timelines, the sum of each one's.
+  std::uint64_t highest_fill() const;
   void reset_statistics(Time now);
 
  private:
@@ -72,14 +77,14 @@ class Switch : public sc_core::sc_module {
   void corrupt(protocol::Frame& frame);
   void mark(Side& egress, protocol::Frame& frame, std::uint64_t queue);
   void discard(std::uint32_t ingress, protocol::Frame* frame, std::uint64_t& counter, Time now);
-  void left(std::uint32_t ingress, std::uint32_t lane, std::uint32_t bytes, Time end);
+  void left(Side& egress, std::uint32_t ingress, std::uint32_t lane, std::uint32_t bytes, Time end);
   std::uint64_t destination(const protocol::Frame& frame) const;
 
   Time latency_;
   Addressing addressing_;
   protocol::FramePool& frames_;
   const FrameChecksums* checksums_;
-  link::RxBuffer buffer_;
+  std::map<const Timeline*, link::RxBuffer> buffers_;  ///< the shared one; one for each timeline
   std::unordered_map<std::uint64_t, std::uint32_t> routes_;
   std::vector<std::unique_ptr<Side>> sides_;
   std::uint64_t dropped_full_ = 0;

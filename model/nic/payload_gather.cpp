@@ -39,8 +39,8 @@ void PayloadGather::gather(TxJob* job, Time t) {
     case TxPlan::Payload::kInline: {
       frame.payload.reserve(job->plan.length);
       const transport::SendEntry* entry = job->qp->entry(job->plan.entry_number);
-      std::memcpy(frame.payload.data(), entry->wqe.inline_bytes.data() + job->plan.message_offset,
-                  job->plan.length);
+      std::memcpy(frame.payload.writable(),
+                  entry->wqe.inline_bytes.data() + job->plan.message_offset, job->plan.length);
       complete(job, t);
       return;
     }
@@ -85,19 +85,29 @@ void PayloadGather::translated(Translation& request, Time t) {
     job->plan.trace->mark(
         job->plan.is_response ? Stage::kRemoteTranslation : Stage::kLocalTranslation, t);
   }
-  std::uint8_t* into = move_bytes_ ? job->frame->payload.data() : nullptr;
   for (std::uint32_t i = 0; i < request.segment_count; ++i) {
-    const BusSegment& segment = request.segments[i];
     ++job->reads_pending;
-    dma->dma_read(t, segment.address, segment.bytes, into != nullptr ? into + job->filled : nullptr,
-                  tlm_ext::Purpose::kPayload, this, reinterpret_cast<std::uint64_t>(job));
-    job->filled += segment.bytes;
+    read_segment(*job, request.segments[i], t);
   }
   if (++job->piece < job->plan.piece_count) {
     next_piece(job, t);
     return;
   }
   if (--job->reads_pending == 0) complete(job, t);
+}
+
+void PayloadGather::read_segment(TxJob& job, const BusSegment& segment, Time t) {
+  const auto token = reinterpret_cast<std::uint64_t>(&job);
+  protocol::PayloadBuffer& payload = job.frame->payload;
+  std::uint8_t* into = move_bytes_ ? payload.writable() + job.filled : nullptr;
+  const bool whole = segment.bytes == job.plan.length;
+  job.filled += segment.bytes;
+  if (into != nullptr && whole && pcie::is_page(segment.address, segment.bytes)) {
+    dma->dma_read_page(t, segment.address, into, payload.page(), tlm_ext::Purpose::kPayload, this,
+                       token);
+    return;
+  }
+  dma->dma_read(t, segment.address, segment.bytes, into, tlm_ext::Purpose::kPayload, this, token);
 }
 
 void PayloadGather::dma_done(std::uint64_t token) {

@@ -39,6 +39,7 @@ class PayloadGather : public sc_core::sc_module,
  private:
   static TxJob* job_of(Translation& translation);
   void next_piece(TxJob* job, Time t);
+  void read_segment(TxJob& job, const BusSegment& segment, Time t);
   void complete(TxJob* job, Time t);
   /// The packet will not be sent: its message, or the message it answers, fails.
   void fail(TxJob* job, transport::Refusal why);

@@ -369,14 +369,23 @@ const std::uint8_t* Responder::source_of(const RxJob& job) const {
   return kept ? job.frame->payload.data() + (job.placed - job.header_bytes) : nullptr;
 }
 
+Time Responder::write_segment(RxJob& job, const BusSegment& segment, Time t) {
+  const auto token = reinterpret_cast<std::uint64_t>(&job);
+  const std::uint8_t* source = source_of(job);
+  Page& page = job.frame->payload.page();
+  if (page && source == page.get() && pcie::is_page(segment.address, segment.bytes)) {
+    return dma->dma_write_page(t, segment.address, page, tlm_ext::Purpose::kPayload, this, token);
+  }
+  return dma->dma_write(t, segment.address, segment.bytes, source, tlm_ext::Purpose::kPayload, this,
+                        token);
+}
+
 void Responder::write_segments(RxJob* job, Time t) {
   const Translation& where = job->translation;
   for (std::uint32_t i = 0; i < where.segment_count; ++i) {
     const BusSegment& segment = where.segments[i];
     ++job->writes_pending;
-    job->left_device =
-        dma->dma_write(t, segment.address, segment.bytes, source_of(*job),
-                       tlm_ext::Purpose::kPayload, this, reinterpret_cast<std::uint64_t>(job));
+    job->left_device = write_segment(*job, segment, t);
     job->placed += segment.bytes;
   }
 }
@@ -419,8 +428,8 @@ void Responder::end_atomic(QpContext& qp, Time t) {
   }
 }
 
-/// When the next packet of the queue pair may set out on the same way: the units on it are pipelines,
-/// and its effects come behind this one's (in_order()).
+/// When the next packet of the queue pair may set out on the same way: the units on it are
+/// pipelines, and its effects come behind this one's (in_order()).
 Time Responder::follower_start(const RxJob& job) const { return job.begun + stage_.interval(); }
 
 /// What is executed next on a queue pair may begin at `next`, while this leaves the device, but it

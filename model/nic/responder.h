@@ -70,6 +70,7 @@ class Responder : public sc_core::sc_module,
   void write_piece(RxJob* job, Time t);
   void next_piece(RxJob* job, Time t);
   void write_segments(RxJob* job, Time t);
+  Time write_segment(RxJob& job, const BusSegment& segment, Time t);
   Time follower_start(const RxJob& job) const;
   bool keeps(const RxJob& job) const;
   void keep(RxJob* job, Time t);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <systemc>
 
+#include "base/page.h"
 #include "base/time.h"
 #include "tlm/pcie_extension.h"
 
@@ -42,6 +43,11 @@ class DmaClient {
   virtual void dma_failed(const DmaFault& fault);
 };
 
+/// Whether a transfer is of one whole page.
+constexpr bool is_page(std::uint64_t address, std::uint32_t bytes) {
+  return bytes == Page::kBytes && address % Page::kBytes == 0;
+}
+
 /// The device's access to host memory, by bus address. Requests of any length: the engine splits
 /// them by MRRS, MPS, RCB and 4 KiB boundaries.
 class DmaIf : public virtual sc_core::sc_interface {
@@ -52,6 +58,19 @@ class DmaIf : public virtual sc_core::sc_interface {
   virtual void dma_read(Time earliest, std::uint64_t address, std::uint32_t bytes,
                         std::uint8_t* into, tlm_ext::Purpose purpose, DmaClient* client,
                         std::uint64_t token) = 0;
+
+  /// dma_read() of one whole page (4 KiB, aligned to as much) into `into`, or, without a copy, the
+  /// page itself into `page`: whichever memory can do.
+  virtual void dma_read_page(Time earliest, std::uint64_t address, std::uint8_t* into,
+                             Page& /*page*/, tlm_ext::Purpose purpose, DmaClient* client,
+                             std::uint64_t token) {
+    dma_read(earliest, address, Page::kBytes, into, purpose, client, token);
+  }
+  /// dma_write() of one whole page, which memory may keep instead of a copy.
+  virtual Time dma_write_page(Time earliest, std::uint64_t address, Page& page,
+                              tlm_ext::Purpose purpose, DmaClient* client, std::uint64_t token) {
+    return dma_write(earliest, address, Page::kBytes, page.get(), purpose, client, token);
+  }
 
   /// AtomicOp on the 8 bytes at `address`, which the root complex carries out as one access; `into`
   /// gets what was there before. As dma_read() otherwise.

@@ -82,6 +82,19 @@ void DmaEngine::dma_read(Time earliest, std::uint64_t address, std::uint32_t byt
   if (bytes == 0) panic(name(), "a read of no bytes");
   Request* request = requests_.take();
   *request = Request{address, into, bytes, bytes, purpose, client, token, pass_pipeline(earliest)};
+  start_read(request);
+}
+
+void DmaEngine::dma_read_page(Time earliest, std::uint64_t address, std::uint8_t* into, Page& page,
+                              tlm_ext::Purpose purpose, DmaClient* client, std::uint64_t token) {
+  Request* request = requests_.take();
+  *request = Request{address, into,   Page::kBytes, Page::kBytes,
+                     purpose, client, token,        pass_pipeline(earliest)};
+  request->page = &page;
+  start_read(request);
+}
+
+void DmaEngine::start_read(Request* request) {
   if (waiting_.empty()) {
     if (issue_reads(*request, false)) return;
     starved_since_ = sim_now();
@@ -104,11 +117,7 @@ void DmaEngine::dma_atomic(Time earliest, std::uint64_t address,
                      pass_pipeline(earliest)};
   request->is_atomic = true;
   request->operands = operands;
-  if (waiting_.empty()) {
-    if (issue_reads(*request, false)) return;
-    starved_since_ = sim_now();
-  }
-  waiting_.push_back(request);
+  start_read(request);
 }
 
 DmaEngine::Piece DmaEngine::next_piece(const Request& request, bool queued) const {
@@ -157,6 +166,7 @@ void DmaEngine::issue_read(Request& request, Piece piece) {
     payload->extension.is_atomic = true;
     payload->extension.operands = request.operands;
   }
+  if (piece.bytes == Page::kBytes) payload->extension.page = request.page;
   set_ordering(*payload);
   request.address += piece.bytes;
   if (request.data != nullptr) request.data += piece.bytes;
@@ -192,9 +202,22 @@ Time DmaEngine::dma_write(Time earliest, std::uint64_t address, std::uint32_t by
   }
   Request* request = requests_.take();
   *request = Request{address, nullptr, 0, bytes, purpose, client, token, pass_pipeline(earliest)};
-  if (write_packets_ == 0 && bytes <= kBurstBytes) return issue_write(*request, bytes, from);
+  return start_write(request, from);
+}
+
+Time DmaEngine::dma_write_page(Time earliest, std::uint64_t address, Page& page,
+                               tlm_ext::Purpose purpose, DmaClient* client, std::uint64_t token) {
+  Request* request = requests_.take();
+  *request =
+      Request{address, nullptr, 0, Page::kBytes, purpose, client, token, pass_pipeline(earliest)};
+  request->page = &page;
+  return start_write(request, page.get());
+}
+
+Time DmaEngine::start_write(Request* request, const std::uint8_t* from) {
+  std::uint32_t rest = request->to_arrive;
+  if (write_packets_ == 0 && rest <= kBurstBytes) return issue_write(*request, rest, from);
   Time left{0};
-  std::uint32_t rest = bytes;
   do {
     const std::uint32_t piece = write_piece(request->address, rest);
     left = issue_write(*request, piece, from);
@@ -226,6 +249,7 @@ Time DmaEngine::issue_write(Request& request, std::uint32_t bytes, const std::ui
     // TLM has one pointer for both directions; a write's target only reads through it.
     payload->set_data_ptr(const_cast<std::uint8_t*>(from));
   }
+  if (bytes == Page::kBytes) payload->extension.page = request.page;
   payload->owner = &request;
   payload->extension.token = request.token;
   set_ordering(*payload);

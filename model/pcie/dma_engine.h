@@ -44,6 +44,10 @@ class DmaEngine : public sc_core::sc_module, public DmaIf, private tlm::tlm_bw_t
   Time dma_write(Time earliest, std::uint64_t address, std::uint32_t bytes,
                  const std::uint8_t* from, tlm_ext::Purpose purpose, DmaClient* client,
                  std::uint64_t token) override;
+  void dma_read_page(Time earliest, std::uint64_t address, std::uint8_t* into, Page& page,
+                     tlm_ext::Purpose purpose, DmaClient* client, std::uint64_t token) override;
+  Time dma_write_page(Time earliest, std::uint64_t address, Page& page, tlm_ext::Purpose purpose,
+                      DmaClient* client, std::uint64_t token) override;
 
   void dma_atomic(Time earliest, std::uint64_t address, const tlm_ext::AtomicOperands& operands,
                   std::uint8_t* into, DmaClient* client, std::uint64_t token) override;
@@ -69,6 +73,7 @@ class DmaEngine : public sc_core::sc_module, public DmaIf, private tlm::tlm_bw_t
     DmaClient* client = nullptr;
     std::uint64_t token = 0;
     Time ready{0};
+    Page* page = nullptr;  ///< all that is read or written
     bool failed = false;
     bool is_atomic = false;
     tlm_ext::AtomicOperands operands{};
@@ -94,6 +99,8 @@ class DmaEngine : public sc_core::sc_module, public DmaIf, private tlm::tlm_bw_t
   Time pass_pipeline(Time earliest);
   Piece next_piece(const Request& request, bool queued) const;
   /// Issues what tags allow; true when all of `request` is on its way.
+  void start_read(Request* request);
+  Time start_write(Request* request, const std::uint8_t* from);
   bool issue_reads(Request& request, bool queued);
   void issue_read(Request& request, Piece piece);
   void serve_waiting();

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <utility>
 
+#include "base/page.h"
 #include "base/pool.h"
 
 namespace rnic::stats {
@@ -14,23 +16,36 @@ class MessageTrace;
 
 namespace rnic::protocol {
 
-/// Bytes of a packet's payload, pooled with the frame that carries them. Grows to the largest
-/// payload it ever carried and keeps that capacity.
+/// Bytes of a packet's payload, pooled with the frame that carries them: a buffer that grows to the
+/// largest payload it ever carried and keeps that capacity, or a page of memory that they are.
 class PayloadBuffer {
  public:
-  std::uint8_t* data() { return data_.get(); }
-  const std::uint8_t* data() const { return data_.get(); }
+  const std::uint8_t* data() const { return page_ ? page_.get() : buffer_.get(); }
+  /// The bytes, to be changed; nobody else sees that.
+  std::uint8_t* writable() {
+    if (page_) {
+      const Page page = std::move(page_);
+      reserve(Page::kBytes);
+      std::memcpy(buffer_.get(), page.get(), Page::kBytes);
+    }
+    return buffer_.get();
+  }
 
   /// Makes room for `bytes`; contents are undefined afterwards.
   void reserve(std::size_t bytes) {
+    page_.reset();
     if (bytes <= capacity_) return;
-    data_.reset(new std::uint8_t[bytes]);
+    buffer_.reset(new std::uint8_t[bytes]);
     capacity_ = bytes;
   }
 
+  /// Where a page may be put that the payload is; holds nothing while the bytes are in the buffer.
+  Page& page() { return page_; }
+
  private:
-  std::unique_ptr<std::uint8_t[]> data_;
+  std::unique_ptr<std::uint8_t[]> buffer_;
   std::size_t capacity_ = 0;
+  Page page_;
 };
 
 /// What the link layer must know about a frame.
@@ -104,7 +119,7 @@ inline void copy_frame(const Frame& frame, Frame& copy) {
   copy.sequence = frame.sequence;
   if (!frame.has_payload_data || frame.payload_bytes == 0) return;
   copy.payload.reserve(frame.payload_bytes);
-  std::memcpy(copy.payload.data(), frame.payload.data(), frame.payload_bytes);
+  std::memcpy(copy.payload.writable(), frame.payload.data(), frame.payload_bytes);
 }
 
 using FramePool = Pool<Frame>;

@@ -208,7 +208,7 @@ bool decode_wqe(const std::uint8_t* in, std::size_t available, SendWqe& out, QpT
     out.length = load_be32(p) & ~kInlineFlag;
     if (out.length > static_cast<std::size_t>(end - p) - 4) return false;
     out.inline_bytes.reserve(out.length);
-    if (out.length > 0) std::memcpy(out.inline_bytes.data(), p + 4, out.length);
+    if (out.length > 0) std::memcpy(out.inline_bytes.writable(), p + 4, out.length);
     return true;
   }
   for (; p < end && out.sge_count < kMaxSge; p += kWqeSegmentBytes) {

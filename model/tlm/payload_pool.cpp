@@ -23,6 +23,7 @@ PooledPayload* PayloadPool::take(tlm::tlm_command command, std::uint64_t address
   payload->extension.fate = CompletionFate::kIntact;
   payload->extension.tags = 0;
   payload->extension.token = 0;
+  payload->extension.page = nullptr;
   payload->owner = nullptr;
   payload->acquire();
   return payload;

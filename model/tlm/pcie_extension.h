@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <tlm>
 
+#include "base/page.h"
+
 namespace rnic::tlm_ext {
 
 /// What a TLP is for; PCIe counters and reports are kept by purpose.
@@ -61,6 +63,9 @@ struct PcieExtension : public tlm::tlm_extension<PcieExtension> {
   AtomicOperands operands;
   std::uint32_t tags = 0;   ///< read tags the request holds
   std::uint64_t token = 0;  ///< requester's own
+  /// Of a transfer of one whole page: where a read may leave the page itself instead of its bytes,
+  /// and which page the bytes of a write are. Null: none.
+  Page* page = nullptr;
 
   tlm::tlm_extension_base* clone() const override { return new PcieExtension(*this); }
   void copy_from(const tlm::tlm_extension_base& other) override {

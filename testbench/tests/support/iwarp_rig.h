@@ -190,7 +190,7 @@ class IwarpEnd {
   }
 
   bool gather(const TxPlan& plan, Frame& frame) {
-    std::uint8_t* out = frame.payload.data();
+    std::uint8_t* out = frame.payload.writable();
     if (plan.payload == TxPlan::Payload::kRemote) {
       if (reads_fail) return false;
       std::memcpy(out, &memory[plan.address], plan.length);

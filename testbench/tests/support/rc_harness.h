@@ -245,11 +245,11 @@ inline RcPacket RcSide::make_packet(const transport::TxPlan& plan) {
   frame.trace = nullptr;
   frame.frame_class = plan.frame_class;
   frame.payload.reserve(plan.length + 1);
-  std::memset(frame.payload.data(), 0, plan.length);
+  std::memset(frame.payload.writable(), 0, plan.length);
   if (plan.payload == Payload::kRemote) {
-    std::memcpy(frame.payload.data(), memory.data() + plan.address, plan.length);
+    std::memcpy(frame.payload.writable(), memory.data() + plan.address, plan.length);
   } else if (plan.payload == Payload::kLocal) {
-    std::uint8_t* to = frame.payload.data();
+    std::uint8_t* to = frame.payload.writable();
     for (std::uint32_t i = 0; i < plan.piece_count; ++i) {
       std::memcpy(to, memory.data() + plan.pieces[i].address, plan.pieces[i].length);
       to += plan.pieces[i].length;

@@ -195,7 +195,7 @@ inline RcPacket RcTraffic::damaged(const RcPacket& packet) {
   if (at < frame.header_bytes) {
     frame.header[at] ^= bit;
   } else {
-    frame.payload.data()[at - frame.header_bytes] ^= bit;
+    frame.payload.writable()[at - frame.header_bytes] ^= bit;
   }
   return result;
 }

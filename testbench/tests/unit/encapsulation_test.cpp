@@ -124,7 +124,7 @@ void fill(Frame& frame, const Encapsulation& encapsulation, const AddressVector&
   if (!p.extension.empty()) std::memcpy(at + Bth::kBytes, p.extension.data(), p.extension.size());
   frame.header_bytes = static_cast<std::uint16_t>(encapsulation.outer_bytes() + headers);
   frame.payload.reserve(payload);
-  if (payload > 0) std::memcpy(frame.payload.data(), p.payload.data(), payload);
+  if (payload > 0) std::memcpy(frame.payload.writable(), p.payload.data(), payload);
   frame.payload_bytes = payload;
   frame.pad_bytes = pad;
   frame.trailer_bytes = static_cast<std::uint8_t>(encapsulation.trailer_bytes());
@@ -463,7 +463,7 @@ TEST(Encapsulation, EveryFlippedBitIsFoundByTheLinkCrc) {
       }
     };
     flip_all(frame.header, frame.header_bytes);
-    flip_all(frame.payload.data(), frame.payload_bytes);
+    flip_all(frame.payload.writable(), frame.payload_bytes);
     flip_all(frame.trailer, frame.trailer_bytes);
     EXPECT_TRUE(encapsulation->trailer_ok(frame));
   }
@@ -476,7 +476,7 @@ TEST(Encapsulation, DamageInsideASwitchIsFoundByTheIcrc) {
     Frame frame{};
     fill(frame, *encapsulation, sample_av(), send_16());
     encapsulation->materialize(frame);
-    frame.payload.data()[7] ^= 0x20;
+    frame.payload.writable()[7] ^= 0x20;
     encapsulation->refresh_link_crc(frame);
     EXPECT_EQ(encapsulation->check_trailer(frame), TrailerStatus::kInnerCrc);
   }

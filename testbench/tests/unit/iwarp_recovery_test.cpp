@@ -305,7 +305,7 @@ class IwarpTraffic {
     made->checksums_deferred = true;
     made->trace = nullptr;
     made->payload.reserve(original.payload_bytes + 1);
-    std::memcpy(made->payload.data(), original.payload.data(), original.payload_bytes);
+    std::memcpy(made->payload.writable(), original.payload.data(), original.payload_bytes);
     return made;
   }
 

@@ -335,7 +335,7 @@ struct ResponderRig {
     made.has_payload_data = true;
     made.payload.reserve(length);
     for (std::uint32_t i = 0; i < length; ++i) {
-      made.payload.data()[i] = static_cast<std::uint8_t>(i + 1);
+      made.payload.writable()[i] = static_cast<std::uint8_t>(i + 1);
     }
     jobs_.push_back(std::make_unique<RxJob>());
     RxJob& job = *jobs_.back();

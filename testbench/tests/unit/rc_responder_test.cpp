@@ -507,10 +507,10 @@ TEST_F(RcResponder, DropsDamagedFramesSilently) {
   const Packets sent = pair_.a.send_all();
   protocol::Frame& frame = *sent[0].frame;
   pair_.wire->materialize(frame);
-  frame.payload.data()[17] ^= 0x10;
+  frame.payload.writable()[17] ^= 0x10;
   EXPECT_FALSE(pair_.b.receive(sent[0]));
   EXPECT_TRUE(pair_.b.send_all().empty());
-  frame.payload.data()[17] ^= 0x10;
+  frame.payload.writable()[17] ^= 0x10;
   EXPECT_TRUE(pair_.b.receive(sent[0]));
 }
 

@@ -60,7 +60,7 @@ void write_segment(Frame& frame, const Encapsulation& e, std::uint32_t bytes) {
   frame.header_bytes = static_cast<std::uint16_t>(frame.header_bytes + 16);
   frame.payload.reserve(bytes);
   for (std::uint32_t i = 0; i < bytes; ++i) {
-    frame.payload.data()[i] = static_cast<std::uint8_t>(3 * i + 1);
+    frame.payload.writable()[i] = static_cast<std::uint8_t>(3 * i + 1);
   }
   frame.payload_bytes = bytes;
   frame.pad_bytes = static_cast<std::uint8_t>(protocol::mpa_pad(ulpdu));
@@ -117,7 +117,7 @@ TEST(TcpEncapsulation, PayloadLeftOutCountsAsZeros) {
   const auto e = make_encapsulation(Protocol::kIwarp);
   Frame frame{};
   write_segment(frame, *e, 101);
-  std::memset(frame.payload.data(), 0, 101);
+  std::memset(frame.payload.writable(), 0, 101);
   std::vector<std::uint8_t> with;
   e->linearize(frame, with);
   frame.has_payload_data = false;
@@ -131,16 +131,16 @@ TEST(TcpEncapsulation, EachLayerFindsItsOwnDamage) {
   Frame frame{};
   write_segment(frame, *e, 100);
   e->materialize(frame);
-  frame.payload.data()[9] ^= 1;
+  frame.payload.writable()[9] ^= 1;
   EXPECT_EQ(e->check_trailer(frame), TrailerStatus::kLinkCrc);
   e->refresh_link_crc(frame);
   EXPECT_EQ(e->check_trailer(frame), TrailerStatus::kTcpChecksum);
   // What a sum of 16-bit words does not see: two of their bytes change places.
-  frame.payload.data()[9] ^= 1;
-  std::swap(frame.payload.data()[8], frame.payload.data()[10]);
+  frame.payload.writable()[9] ^= 1;
+  std::swap(frame.payload.writable()[8], frame.payload.writable()[10]);
   e->refresh_link_crc(frame);
   EXPECT_EQ(e->check_trailer(frame), TrailerStatus::kInnerCrc);
-  std::swap(frame.payload.data()[8], frame.payload.data()[10]);
+  std::swap(frame.payload.writable()[8], frame.payload.writable()[10]);
   frame.header[14 + 8] ^= 1;  // TTL
   e->refresh_link_crc(frame);
   EXPECT_EQ(e->check_trailer(frame), TrailerStatus::kIpChecksum);

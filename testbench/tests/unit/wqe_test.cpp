@@ -110,7 +110,7 @@ TEST(Wqe, InlineDataTravelsInTheWqe) {
   wqe.inline_data = true;
   wqe.length = 100;
   wqe.inline_bytes.reserve(100);
-  for (std::uint8_t i = 0; i < 100; ++i) wqe.inline_bytes.data()[i] = i;
+  for (std::uint8_t i = 0; i < 100; ++i) wqe.inline_bytes.writable()[i] = i;
   const auto bytes = encode(wqe);
   EXPECT_EQ(protocol::load_be32(&bytes[16]), 0x8000'0064U);
   SendWqe back;
