@@ -5,6 +5,7 @@
 #include <systemc>
 
 #include "cli.h"
+#include "huge_heap.h"
 
 namespace {
 
@@ -23,6 +24,7 @@ void handle_report(const sc_core::sc_report& report, const sc_core::sc_actions&)
 
 int sc_main(int argc, char* argv[]) {
   static_cast<void>(banner_off);
+  rnic::testbench::prefer_huge_heap();
   // A closed pipe is an output error like a full disk, not a signal.
   std::signal(SIGPIPE, SIG_IGN);
   sc_core::sc_report_handler::set_handler(&handle_report);

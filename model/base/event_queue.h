@@ -11,14 +11,15 @@
 #include "base/ring.h"
 #include "base/sc_time.h"
 #include "base/timeline.h"
+#include "base/timelines.h"
 
 namespace rnic {
 
 /// Events of the model's queues so far, over the whole simulation: what `scripts/bench` divides by
 /// packets.
 struct ModelEvents {
-  static std::uint64_t count() { return Timeline::instance().fired(); }
-  static void reset() { Timeline::instance().reset_fired(); }
+  static std::uint64_t count() { return Timelines::instance().fired(); }
+  static void reset() { Timelines::instance().reset_fired(); }
 };
 
 /// Delivers items at arbitrary future times, earliest first, ties in posting order. A ring for

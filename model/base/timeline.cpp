@@ -3,165 +3,192 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "base/sc_time.h"
+#include "base/timelines.h"
 
 namespace rnic {
 
-bool Timeline::running_ = false;
+/// Wakes a program that sleeps.
+class AlarmClock : public Timeline::Source {
+ public:
+  void sleep() {
+    while (!rung_) sc_core::wait(ring_);
+  }
+
+ private:
+  void fire(Time /*now*/) override {
+    rung_ = true;
+    Timeline::notify(ring_);
+  }
+
+  sc_core::sc_event ring_;
+  bool rung_ = false;
+};
+
+Timeline* Timeline::running_ = nullptr;
+bool Timeline::ahead_of_kernel_ = false;
 bool Timeline::kernel_touched_ = false;
 Time Timeline::now_{0};
+std::uint64_t Timeline::next_sequence_ = 0;
 
-Timeline& Timeline::instance() {
-  // Lives as long as the simulation context, of which a process has one; its process and event
-  // must not be destroyed after the kernel's own statics.
-  static auto* timeline = new Timeline;
-  return *timeline;
-}
-
-Timeline::Timeline() {
-  sc_core::sc_spawn_options options;
-  options.spawn_method();
-  options.dont_initialize();
-  options.set_sensitivity(&event_);
-  sc_core::sc_spawn([this] { run(); }, "timeline", &options);
-}
+Timeline& Timeline::instance() { return *Timelines::instance().building_; }
 
 Time Timeline::kernel_now() { return from_sc_time(sc_core::sc_time_stamp()); }
 
 void Timeline::place(const Slot& slot, std::size_t at) {
-  heap_[at] = slot;
+  far_[at] = slot;
   slot.source->place_ = at;
 }
 
 void Timeline::sift_up(std::size_t at) {
-  const Slot slot = heap_[at];
+  const Slot slot = far_[at];
   while (at > 0) {
     const std::size_t parent = (at - 1) / 2;
-    if (!slot.before(heap_[parent])) break;
-    place(heap_[parent], at);
+    if (!slot.before(far_[parent])) break;
+    place(far_[parent], at);
     at = parent;
   }
   place(slot, at);
 }
 
 void Timeline::sift_down(std::size_t at) {
-  const Slot slot = heap_[at];
-  const std::size_t size = heap_.size();
+  const Slot slot = far_[at];
+  const std::size_t size = far_.size();
   for (;;) {
     std::size_t child = 2 * at + 1;
     if (child >= size) break;
-    if (child + 1 < size && heap_[child + 1].before(heap_[child])) ++child;
-    if (!heap_[child].before(slot)) break;
-    place(heap_[child], at);
+    if (child + 1 < size) child += static_cast<std::size_t>(far_[child + 1].before(far_[child]));
+    if (!far_[child].before(slot)) break;
+    place(far_[child], at);
     at = child;
   }
   place(slot, at);
 }
 
-void Timeline::remove(std::size_t at) {
-  heap_[at].source->place_ = kNowhere;
-  const Slot last = heap_.back();
-  heap_.pop_back();
-  if (at == heap_.size()) return;
+void Timeline::add(const Slot& slot) {
+  slot.source->at_ = slot.at;
+  const bool room = near_count_ < kNearMost;
+  const bool is_near = near_count_ > 0 && slot.before(near_[0]);
+  if (is_near || (room && (far_.empty() || slot.before(far_.front())))) {
+    if (!room) {  // the latest of them makes room
+      add_far(near_[0]);
+      std::move(near_.begin() + 1, near_.end(), near_.begin());
+      --near_count_;
+    }
+    add_near(slot);
+  } else {
+    add_far(slot);
+  }
+}
+
+void Timeline::add_near(const Slot& slot) {
+  std::size_t at = near_count_++;
+  for (; at > 0 && near_[at - 1].before(slot); --at) near_[at] = near_[at - 1];
+  near_[at] = slot;
+  slot.source->place_ = kNear;
+}
+
+void Timeline::add_far(const Slot& slot) {
+  far_.push_back(slot);
+  sift_up(far_.size() - 1);
+}
+
+void Timeline::remove_far(std::size_t at) {
+  const Slot last = far_.back();
+  far_.pop_back();
+  if (at == far_.size()) return;
   place(last, at);
   sift_up(at);
   sift_down(last.source->place_);
 }
 
+/// Takes the next sources out of the heap when none is near.
+void Timeline::refill() {
+  constexpr std::size_t kAtOnce = kNearMost / 2;
+  const std::size_t count = std::min(kAtOnce, far_.size());
+  for (std::size_t i = count; i > 0; --i) {
+    near_[i - 1] = far_.front();
+    near_[i - 1].source->place_ = kNear;
+    remove_far(0);
+  }
+  near_count_ = count;
+}
+
+void Timeline::remove(Source& source) {
+  if (source.place_ == kNear) {
+    auto* const end = near_.begin() + near_count_;
+    auto* const at = std::find_if(near_.begin(), end,
+                                  [&source](const Slot& slot) { return slot.source == &source; });
+    std::move(at + 1, end, at);
+    if (--near_count_ == 0) refill();
+  } else {
+    remove_far(source.place_);
+  }
+  source.place_ = kNowhere;
+}
+
 void Timeline::schedule(Source& source, Time at) {
-  if (&source == firing_) {
-    if (at >= source.again_at_) return;
-    source.again_at_ = at;
-    source.again_sequence_ = next_sequence_++;
-    return;
+  if (running_ != nullptr && running_ != this) {
+    panic("timeline", "a unit acted on one that is simulated apart");
   }
   if (source.place_ != kNowhere) {
     if (at >= source.at_) return;
-    heap_[source.place_] = {at, next_sequence_++, &source};
-  } else {
-    source.place_ = heap_.size();
-    heap_.push_back({at, next_sequence_++, &source});
+    remove(source);
   }
-  source.at_ = at;
-  sift_up(source.place_);
-  if (!running_) arm(heap_.front().at);
+  add({at, next_sequence_++, &source});
+  if (!ahead_of_kernel_) Timelines::instance().arm(front());
 }
 
 void Timeline::cancel(Source& source) {
-  if (&source == firing_) {
-    source.again_at_ = kTimeNever;
-  } else if (source.place_ != kNowhere) {
-    remove(source.place_);
-  }
-}
-
-void Timeline::arm(Time at) {
-  if (at >= armed_) return;
-  armed_ = at;
-  event_.notify(to_sc_time(at - kernel_now()));
+  if (source.place_ != kNowhere) remove(source);
 }
 
 void Timeline::notify(sc_core::sc_event& event) {
-  const Time ahead = running_ ? now_ - kernel_now() : kTimeZero;
   kernel_touched_ = true;
-  event.notify(to_sc_time(ahead));
+  event.notify(to_sc_time(Timelines::instance().kernel_delay()));
+}
+
+void Timeline::sleep(Time duration) {
+  if (!Timelines::instance().several()) {
+    sc_core::wait(to_sc_time(duration));
+    return;
+  }
+  AlarmClock clock;
+  schedule(clock, now() + duration);
+  clock.sleep();
 }
 
 std::vector<Time> Timeline::pending() const {
   std::vector<Time> instants;
-  instants.reserve(heap_.size());
-  for (const Slot& slot : heap_) {
-    if (slot.source != firing_) instants.push_back(slot.at - now());
-  }
+  instants.reserve(near_count_ + far_.size());
+  for (std::size_t i = 0; i < near_count_; ++i) instants.push_back(near_[i].at - now());
+  for (const Slot& slot : far_) instants.push_back(slot.at - now());
   std::sort(instants.begin(), instants.end());
   return instants;
 }
 
-Time Timeline::limit(Time kernel_present) const {
-  if (horizon_ <= kernel_present) return kernel_present;
-  // The kernel answers "never" with a time beyond what Time holds.
-  const sc_core::sc_time pending =
-      sc_core::sc_time_to_pending_activity(sc_core::sc_get_curr_simcontext());
-  const Time room = horizon_ - kernel_present;
-  return pending > to_sc_time(room) ? horizon_ : kernel_present + from_sc_time(pending);
-}
-
 void Timeline::fire_first() {
-  // Most sources fire again soon: the first stays at the top of the heap, earlier than whatever is
-  // scheduled meanwhile, and moves once, to its next instant.
-  Source* source = heap_.front().source;
+  Source* source = near_[--near_count_].source;
+  source->place_ = kNowhere;
+  if (near_count_ == 0) refill();
   now_ = std::max(now_, source->at_);
   ++fired_;
-  firing_ = source;
-  source->again_at_ = kTimeNever;
   source->fire(now_);
-  firing_ = nullptr;
-  if (source->again_at_ == kTimeNever) {
-    remove(0);
-    return;
-  }
-  source->at_ = source->again_at_;
-  heap_.front() = {source->again_at_, source->again_sequence_, source};
-  sift_down(0);
 }
 
-void Timeline::run() {
-  ++kernel_calls_;
-  armed_ = kTimeNever;
-  const Time kernel_present = kernel_now();
-  running_ = true;
-  kernel_touched_ = false;
-  now_ = kernel_present;
-  Time last = limit(kernel_present);
-  while (!heap_.empty() && heap_.front().at <= last) {
+/// Fires sources up to and at `last`, or the instant at which one wakes a program; true if one did.
+bool Timeline::run_apart(Time last) {
+  bool woken = false;
+  while (due(last)) {
     fire_first();
     if (kernel_touched_) {
       kernel_touched_ = false;
-      last = limit(kernel_present);
+      woken = true;
+      last = now_;
     }
   }
-  running_ = false;
-  if (!heap_.empty()) arm(std::max(heap_.front().at, kernel_present));
+  return woken;
 }
 
 }  // namespace rnic

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <systemc>
 #include <vector>
@@ -10,7 +11,7 @@
 namespace rnic {
 
 /// The order in which the model's own events happen: every EventQueue, DelayLine and Alarm is a
-/// source with one next instant, and one SystemC process fires the earliest.
+/// source with one next instant, and one SystemC process (`Timelines`) fires the earliest.
 ///
 /// A kernel event costs 40 to 60 ns, ten times what firing a source costs. So between two
 /// activities of the kernel (a program that wakes up, the end of a sc_start()) the process fires
@@ -18,6 +19,8 @@ namespace rnic {
 /// sc_time_stamp(): temporal decoupling, but exact, because nothing else can act in between. It
 /// stops at the next pending kernel activity. Without a horizon (the default, so that tests may
 /// use sc_start() as they like) every instant is a kernel event.
+///
+/// Units that never act on one another may be built on timelines of their own (Timelines::Scope).
 class Timeline {
  public:
   /// Something with a next instant.
@@ -31,15 +34,14 @@ class Timeline {
    private:
     friend class Timeline;
     Time at_{0};
-    std::size_t place_ = kNowhere;
-    Time again_at_ = kTimeNever;  ///< while it fires: when it is to fire next
-    std::uint64_t again_sequence_ = 0;
+    std::size_t place_ = kNowhere;  ///< in the heap; kNear; kNowhere: not scheduled
   };
 
+  /// The one that what is built now belongs to.
   static Timeline& instance();
 
   /// The model's present.
-  static Time now() { return running_ ? now_ : kernel_now(); }
+  static Time now() { return ahead_of_kernel_ ? now_ : kernel_now(); }
 
   /// `source` fires at `at`, not in the past; replaces a later instant, keeps an earlier one.
   /// Sources of one instant fire in the order in which they were scheduled.
@@ -50,54 +52,65 @@ class Timeline {
   /// Notifies a kernel event at the model's present, which may lie ahead of the kernel's.
   static void notify(sc_core::sc_event& event);
 
-  /// The model may run ahead of the kernel up to `horizon`: the end of the sc_start() under way.
-  void set_horizon(Time horizon) { horizon_ = horizon; }
+  /// Lets the calling program, whose hosts are on this timeline, sleep for `duration`.
+  void sleep(Time duration);
 
   /// Instants at which sources are to fire, from now, earliest first.
   std::vector<Time> pending() const;
 
-  /// Sources fired so far.
-  std::uint64_t fired() const { return fired_; }
-  void reset_fired() { fired_ = 0; }
-  /// Times the kernel called; at most one for each instant.
-  std::uint64_t kernel_calls() const { return kernel_calls_; }
-
  private:
+  friend class Timelines;
   static constexpr std::size_t kNowhere = ~std::size_t{0};
+  static constexpr std::size_t kNear = kNowhere - 1;
+  static constexpr std::size_t kNearMost = 16;
 
-  Timeline();
-  static Time kernel_now();
-  /// The heap compares without a look at the source.
+  /// Compared without a look at the source.
   struct Slot {
     Time at;
     std::uint64_t sequence;
     Source* source;
 
+    /// Without a branch: its outcome would be a toss-up.
     bool before(const Slot& other) const {
-      return at != other.at ? at < other.at : sequence < other.sequence;
+      return (static_cast<unsigned>(at < other.at) |
+              (static_cast<unsigned>(at == other.at) &
+               static_cast<unsigned>(sequence < other.sequence))) != 0;
     }
   };
-  void run();
-  Time limit(Time kernel_present) const;
-  void arm(Time at);
+
+  explicit Timeline(std::size_t index) : index_(index) {}
+  static Time kernel_now();
   void place(const Slot& slot, std::size_t at);
   void sift_up(std::size_t at);
   void sift_down(std::size_t at);
+  void add(const Slot& slot);
+  void add_near(const Slot& slot);
+  void add_far(const Slot& slot);
+  void remove(Source& source);
+  void remove_far(std::size_t at);
+  void refill();
   void fire_first();
-  void remove(std::size_t at);
+  bool empty() const { return near_count_ == 0; }
+  Time front() const { return empty() ? kTimeNever : near_[near_count_ - 1].at; }
+  bool due(Time last) const { return !empty() && front() <= last; }
+  bool comes_before(const Timeline& other) const {
+    return front() != other.front() ? front() < other.front() : index_ < other.index_;
+  }
+  bool run_apart(Time last);
 
-  static bool running_;
+  static Timeline* running_;     ///< whose sources fire; null: programs run, or nothing
+  static bool ahead_of_kernel_;  ///< the present is now_, not the kernel's
   static bool kernel_touched_;
   static Time now_;
+  static std::uint64_t next_sequence_;
 
-  sc_core::sc_event event_;
-  std::vector<Slot> heap_;
-  Source* firing_ = nullptr;  ///< keeps its place at the top until it has fired
-  std::uint64_t next_sequence_ = 0;
-  Time horizon_{0};
-  Time armed_ = kTimeNever;
+  std::size_t index_;  ///< in the order in which they were added
+  // The sources that are next, the very next one last, and a heap of all that come later. In a
+  // small system nearly all that moves is near: a step or two of a sorted list.
+  std::array<Slot, kNearMost> near_;
+  std::size_t near_count_ = 0;  ///< zero only when nothing is scheduled
+  std::vector<Slot> far_;
   std::uint64_t fired_ = 0;
-  std::uint64_t kernel_calls_ = 0;
 };
 
 /// Current simulated time as the model sees it.

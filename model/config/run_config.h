@@ -11,6 +11,7 @@ namespace rnic::config {
 
 enum class PayloadMode { kBytes, kNone };
 enum class SimDetail { kFull, kAuto };
+enum class HostGroups { kApart, kTogether };
 enum class ProgressMode { kAuto, kOn, kOff };
 
 struct SimConfig {
@@ -19,6 +20,7 @@ struct SimConfig {
   Time max_time;
   PayloadMode payload;
   SimDetail detail;
+  HostGroups host_groups;
 };
 
 struct OutputConfig {

@@ -31,7 +31,13 @@ class Core {
     const Time ahead = ahead_;
     ahead_ = kTimeZero;
     busy_until_ = sim_now() + ahead;
-    sc_core::wait(to_sc_time(ahead));
+    timeline_->sleep(ahead);
+  }
+
+  /// Lets simulated time catch up, then does nothing for `duration`.
+  void idle(Time duration) {
+    sync();
+    if (duration > kTimeZero) timeline_->sleep(duration);
   }
 
   /// The core's own present.
@@ -49,6 +55,7 @@ class Core {
   }
 
  private:
+  Timeline* timeline_ = &Timeline::instance();  ///< of its host
   Time ahead_{0};
   Time busy_until_{0};  ///< end of the work that simulated time is catching up with
   Time busy_{0};

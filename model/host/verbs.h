@@ -361,7 +361,7 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
   AsyncEvent to_async_event(const protocol::Event& event);
   void enter_kernel(Core& core);
   /// The thread slept since `since`; its event has been handled now.
-  void wake_up(Time since);
+  void wake_up(Core& core, Time since);
 
   ContextMemory& context_memory_;
   const config::NicConfig nic_;

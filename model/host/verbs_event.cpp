@@ -129,7 +129,7 @@ void Context::enter_kernel(Core& core) {
   core.sync();
 }
 
-void Context::wake_up(Time since) {
+void Context::wake_up(Core& core, Time since) {
   const Time idle = sim_now() - since;
   Time latency = cpu_.wakeup_latency;
   if (cpu_.sleep2_after > kTimeZero && idle >= cpu_.sleep2_after) {
@@ -137,7 +137,7 @@ void Context::wake_up(Time since) {
   } else if (cpu_.sleep1_after > kTimeZero && idle >= cpu_.sleep1_after) {
     latency += cpu_.sleep1_exit;
   }
-  sc_core::wait(to_sc_time(latency));
+  core.idle(latency);
 }
 
 CompletionChannel* Context::create_comp_channel() {
@@ -173,7 +173,7 @@ CompletionQueue* Context::get_cq_event(Core& core, CompletionChannel& channel) {
     channel.waiting = true;
     while (channel.events.empty()) sc_core::wait(channel.arrived);
     channel.waiting = false;
-    wake_up(since);
+    wake_up(core, since);
   }
   CompletionQueue* cq = channel.events.front();
   channel.events.pop_front();
@@ -200,7 +200,7 @@ AsyncEvent Context::get_async_event(Core& core) {
     async_waiting_ = true;
     while (async_events_.empty()) sc_core::wait(async_arrived_);
     async_waiting_ = false;
-    wake_up(since);
+    wake_up(core, since);
   }
   const AsyncEvent event = to_async_event(async_events_.front());
   async_events_.pop_front();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 
@@ -45,6 +46,8 @@ class DeliveryMeter {
 
   /// Bytes delivered in all.
   std::uint64_t delivered() const { return bytes_; }
+  /// Bytes of those expected that are still to come.
+  std::uint64_t left() const { return total_ - std::min(total_, bytes_); }
   bool started() const { return started_; }
   Time window_start() const { return start_; }
   Time window_end() const { return end_; }

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/sc_time.h"
-#include "base/timeline.h"
+#include "base/timelines.h"
 #include "capture/capture.h"
 #include "report/json_writer.h"
 #include "report/output_file.h"
@@ -49,7 +49,7 @@ bool look_for_failures(System& system) {
 
 /// Lets the model go on for `slice`, or less when a program ends the simulation.
 void go_on(System& system, Time slice) {
-  Timeline::instance().set_horizon(sim_now() + slice);
+  Timelines::instance().set_horizon(sim_now() + slice);
   sc_core::sc_start(to_sc_time(slice));
   if (system.measurement.failure) std::rethrow_exception(system.measurement.failure);
 }
@@ -117,7 +117,7 @@ std::uint64_t wrong_bytes(System& system) {
 Result simulate(const config::LoadedConfig& loaded) {
   const auto start = WallClock::now();
   sc_core::sc_report_handler::set_actions(sc_core::SC_INFO, sc_core::SC_DO_NOTHING);
-  Timeline::instance();  // before any module: its process belongs to none of them
+  Timelines::instance();  // before any module: its process belongs to none of them
   System system(loaded.config);
   Captures captures(system);
   std::optional<SteadyState> steady;

@@ -5,8 +5,9 @@
 #include <cmath>
 
 #include "base/event_queue.h"
-#include "base/timeline.h"
+#include "base/timelines.h"
 #include "simulation/collect.h"
+#include "simulation/surprises.h"
 
 namespace rnic::testbench {
 namespace {
@@ -116,24 +117,6 @@ void visit_counters(R& x, const Result& y, const Result& z, Counter&& counter) {
   counter(x.sim.data_packets, y.sim.data_packets, z.sim.data_packets);
 }
 
-/// Something may happen later that has not happened yet.
-bool surprises(const config::Config& config) {
-  const config::LinkConfig& link = config.link;
-  const config::PcieFaultConfig& pcie = config.pcie.fault;
-  const double chance = link.loss_rate + link.corrupt_rate + link.duplicate_rate +
-                        link.reorder_rate + link.burst_rate + config.network_switch.corrupt_rate +
-                        config.pcie.bit_error_rate + pcie.loss_rate + pcie.poison_rate;
-  const bool listed = config.workload.mistake != config::Mistake::kNone ||
-                      !link.drop_list.empty() || !link.corrupt_list.empty() ||
-                      !link.duplicate_list.empty() || !link.reorder_list.empty() ||
-                      !pcie.lost_list.empty() || !pcie.poisoned_list.empty();
-  return chance > 0 || listed || link.down_time > kTimeZero ||
-         config.fabric.silent_host != config::kNoHost ||
-         config.fabric.fatal_host != config::kNoHost ||
-         config.workload.access != config::Access::kSequential ||
-         config.workload.qp_order != config::QpOrder::kInTurn;
-}
-
 /// A share of a window as an amount.
 double amount(double share, Time window) { return share * static_cast<double>(window.count()); }
 
@@ -195,9 +178,9 @@ void SteadyState::message_completed(const FlowMeasurement& flow, std::uint32_t q
 
 std::size_t SteadyState::find_period() const {
   const std::size_t size = marks_.size();
-  for (std::size_t period = 1; period * kAlikePeriods <= size; ++period) {
+  for (std::size_t period = 1; 2 * period <= size; ++period) {
     // Short patterns repeat a few times within longer ones: half of what was seen must be alike.
-    const std::size_t alike = std::max(period * (kAlikePeriods - 1), size / 2);
+    const std::size_t alike = std::max(period, size / 2);
     if (alike + period > size) break;
     const auto end = marks_.rbegin() + static_cast<std::ptrdiff_t>(alike);
     if (std::equal(marks_.rbegin(), end, marks_.rbegin() + static_cast<std::ptrdiff_t>(period))) {
@@ -232,7 +215,7 @@ SteadyState::Snapshot SteadyState::look() const {
   }
   // Timers of the far future are set again lazily, when they ring; they are no part of the stream.
   const Time near = marks_.back().since;
-  for (const Time instant : Timeline::instance().pending()) {
+  for (const Time instant : Timelines::instance().pending()) {
     if (instant < near) now.pending.push_back(instant);
   }
   return now;

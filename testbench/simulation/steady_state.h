@@ -17,7 +17,7 @@ namespace rnic::testbench {
 /// A stream without contention or chance repeats itself: after some messages (more than one, since
 /// the wire's time for a message is no multiple of the device's clock) every unit does the same
 /// again, a period later. So messages are watched as they complete: who, how long after the one
-/// before, how long it took, how many events lay between. When the last three periods are alike,
+/// before, how long it took, how many events lay between. When the last two periods are alike,
 /// two more are simulated and every figure of the run is compared across them, along with the
 /// instants of all events that are pending. If both have moved every counter by exactly the same
 /// amount, the program is told to send that many periods less, and the figures are moved on by as

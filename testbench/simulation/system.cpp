@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/sc_time.h"
+#include "base/timelines.h"
 #include "link/link_port_config.h"
 #include "simulation/addresses.h"
 #include "simulation/traffic.h"
@@ -137,7 +138,7 @@ void DmaNode::reset_statistics(Time now) {
 }
 
 System::System(const config::Config& config)
-    : config_(config), thread_configs_(thread_configs(config)) {
+    : config_(config), groups_(config), thread_configs_(thread_configs(config)) {
   if (config::is_dma(config_.workload.op)) {
     dma_node = std::make_unique<DmaNode>("host0", config_);
     dma_stream = std::make_unique<DmaStream>("dma_stream", config_, dma_node->host,
@@ -145,6 +146,7 @@ System::System(const config::Config& config)
   } else {
     build_fabric();
     build_flows();
+    groups_.run_apart(*this);
   }
   measurement.frames_under_way = [this] { return frames.in_use() > 0; };
   measurement.on_warm = [this] { reset_statistics(); };
@@ -171,6 +173,7 @@ void System::build_fabric() {
 }
 
 void System::build_node(std::uint32_t i) {
+  const Timelines::Scope scope(groups_.timeline_of(i % config_.fabric.hosts));
   config::Config config = config_;
   const config::WorkloadConfig& w = config.workload;
   const bool peers = w.local_memory == config::BufferMemory::kPeer ||
@@ -258,8 +261,11 @@ void System::connect_through_switch() {
   fabric_switch = std::make_unique<network::Switch>(
       "switch", settings, nodes.front()->nic.port.link.config(), ports,
       ib ? network::Addressing::kLid : network::Addressing::kMac, frames, checksums_.get(),
-      config_.sim.seed);
+      config_.sim.seed, [this](std::uint32_t i) -> Timeline& {
+        return groups_.timeline_of(i % config_.fabric.hosts);
+      });
   for (std::uint32_t i = 0; i < ports; ++i) {
+    const Timelines::Scope scope(groups_.timeline_of(i % config_.fabric.hosts));
     connect(nodes[i]->nic.port.link, fabric_switch->port(i));
     const transport::PortIdentity identity = identity_of(i);
     fabric_switch->set_route(ib ? identity.lid : network::route_key(identity.mac), i);
@@ -282,6 +288,7 @@ void System::build_flows() {
 }
 
 void System::build_flow(std::uint32_t client, std::uint32_t server, const config::Config& thread) {
+  const Timelines::Scope scope(groups_.timeline_of(client % config_.fabric.hosts));
   const config::WorkloadConfig& workload = config_.workload;
   endpoints.push_back(
       std::make_unique<Endpoint>(nodes[client]->host, thread, client, workload.local_memory));

@@ -16,6 +16,7 @@
 #include "pcie/function_mux.h"
 #include "pcie/link.h"
 #include "programs/program.h"
+#include "simulation/host_groups.h"
 #include "workload/dma_staging.h"
 #include "workload/dma_stream.h"
 #include "workload/flow.h"
@@ -109,6 +110,7 @@ class System {
   void build_fabric();
 
   const config::Config config_;
+  const HostGroups groups_;
   std::vector<config::Config> thread_configs_;  ///< by thread of a flow
   std::unique_ptr<network::FrameChecksums> checksums_;
   Time window_start_{0};

@@ -28,6 +28,8 @@ class Flow : public sc_core::sc_module {
   /// All directions are past their warm-up (bandwidth programs).
   bool measuring() const;
   FlowProgress progress() const;
+  /// Payload bytes that the direction which is nearest to its end has still to deliver.
+  std::uint64_t least_left() const;
   /// Takes `messages` off what each queue pair is still to post, in the order of progress().
   void shorten(const std::vector<std::uint64_t>& messages);
   /// Nothing happens any more: lets a latency program that waits for its peer's WRITE look whether

@@ -280,6 +280,12 @@ FlowProgress Flow::progress() const {
   return all;
 }
 
+std::uint64_t Flow::least_left() const {
+  std::uint64_t least = ~std::uint64_t{0};
+  for (const Sender& sender : senders_) least = std::min(least, sender.meter.left());
+  return least;
+}
+
 void Flow::shorten(const std::vector<std::uint64_t>& messages) {
   auto less = messages.begin();
   for (Sender& sender : senders_) {

@@ -17,8 +17,7 @@ host::verbs::CompletionChannel* Waiting::channel() {
 
 void Waiting::pause(Time duration) {
   if (duration == kTimeZero) return;
-  core_.sync();
-  sc_core::wait(to_sc_time(duration));
+  core_.idle(duration);
 }
 
 void Waiting::wait(host::verbs::CompletionQueue& cq) {

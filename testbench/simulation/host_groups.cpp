@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulation/host_groups.h"
+
+#include <algorithm>
+#include <bitset>
+
+#include "base/timelines.h"
+#include "simulation/surprises.h"
+#include "simulation/system.h"
+
+namespace rnic::testbench {
+namespace {
+
+/// How far the clocks of two groups may come apart: many turns, and little beside a run.
+constexpr Time kReach = microseconds(100);
+
+/// Nothing that one pair of hosts does can change what another does.
+bool independent(const config::Config& config) {
+  const config::WorkloadConfig& w = config.workload;
+  const bool pairs = w.traffic == config::Traffic::kPair && config.fabric.hosts >= 4 &&
+                     config.fabric.topology == "single_switch" && config.nic.ports == 1 &&
+                     config.nic.functions == 1;
+  const bool streams = w.pattern == config::Pattern::kBandwidth && !config::is_dma(w.op) &&
+                       w.program == config::Program::kNone && w.msg_size > 0;
+  // Marks and damaged bits are drawn by one generator for the whole switch.
+  const bool own_chances = config.transport.ecn == 0 && !surprises(config);
+  // Who watches messages, or frames, sees those of all hosts in the order of time.
+  const bool unwatched =
+      config.sim.detail == config::SimDetail::kFull && config.output.traces.empty();
+  return pairs && streams && own_chances && unwatched;
+}
+
+/// What the ports may hold at most fits into the switch's buffer: it is never full for anybody.
+bool buffer_suffices(const network::Switch& fabric, const config::Config& config) {
+  const link::LinkPortConfig& port = fabric.port(0).config();
+  // Fed by one port of the same rate, a port without flow control holds a frame or two.
+  if (port.flow_control == config::FlowControl::kNone) return true;
+  const std::size_t lanes = std::bitset<32>(port.used_lanes).count();
+  return port.rx_buffer * lanes * fabric.ports() <= config.network_switch.buffer;
+}
+
+}  // namespace
+
+HostGroups::HostGroups(const config::Config& config)
+    : hosts_in_each_(independent(config) ? 2 : config.fabric.hosts),
+      timelines_{&Timeline::instance()} {
+  while (timelines_.size() * hosts_in_each_ < config.fabric.hosts) {
+    timelines_.push_back(&Timelines::instance().add());
+  }
+}
+
+void HostGroups::run_apart(const System& system) const {
+  if (!several() || system.config().sim.host_groups == config::HostGroups::kTogether ||
+      !buffer_suffices(*system.fabric_switch, system.config())) {
+    return;
+  }
+  // No stream that has more left than the line carries in twice the reach ends within it.
+  constexpr std::uint64_t kKibibyte = 1024;
+  const Time of_kibibyte = system.config().link.rate.time_for(kKibibyte);
+  const std::uint64_t enough =
+      kKibibyte * (static_cast<std::uint64_t>(2 * kReach / of_kibibyte) + 1);
+  Timelines::instance().set_apart([&system, enough](Time present) {
+    const Measurement& m = system.measurement;
+    const bool amid = m.flows_warm == m.flows_total && m.flows_done == 0 &&
+                      m.common_end == kTimeNever &&
+                      std::all_of(system.flows.begin(), system.flows.end(),
+                                  [&](const auto& flow) { return flow->least_left() >= enough; });
+    return amid ? present + kReach : present;
+  });
+}
+
+}  // namespace rnic::testbench
