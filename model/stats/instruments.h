@@ -33,14 +33,17 @@ class DeliveryMeter {
   void start(Time now) {
     started_ = true;
     start_ = end_ = now;
+    first_came_ = bytes_ == 0 ? now : last_came_;
     skip_ = bytes_;
     next_ = total_;
     if (on_start_) on_start_();
   }
 
-  void deliver(std::uint32_t bytes, Time now) {
+  /// `came`: when they had arrived at the port, or now.
+  void deliver(std::uint32_t bytes, Time came, Time now) {
     bytes_ += bytes;
     end_ = now;
+    last_came_ = std::max(last_came_, came);  // what was held for its turn had come before
     if (bytes_ >= next_) reached(now);
   }
 
@@ -54,14 +57,38 @@ class DeliveryMeter {
   /// Bytes delivered since window_start().
   std::uint64_t counted() const { return started_ ? bytes_ - skip_ : 0; }
 
+  /// By how much longer than the window it took what was counted to arrive at the port: it had
+  /// queued up in the device before the window began. No wire carries faster than it does.
+  Time drained() const { return longer(last_came_ - first_came_, end_ - start_); }
+
   /// Begin and end of the time in which several streams are compared.
-  void open_common() { common_from_ = bytes_; }
-  void close_common() { common_to_ = bytes_; }
+  void open_common(Time now) { common_from_ = reached_by(now); }
+  void close_common(Time now) { common_to_ = reached_by(now); }
   /// Bytes delivered in between.
-  std::uint64_t common() const { return common_to_ - common_from_; }
+  std::uint64_t common() const { return common_to_.bytes - common_from_.bytes; }
+  /// As drained(), of that time.
+  Time common_drained() const {
+    return longer(common_to_.came - common_from_.came, common_to_.at - common_from_.at);
+  }
+
+  /// From here on `whole()` counts.
+  void open_whole() { whole_from_ = bytes_; }
+  std::uint64_t whole() const { return bytes_ - whole_from_; }
 
  private:
   static constexpr std::uint64_t kNever = ~std::uint64_t{0};
+  /// How much had been delivered at an instant, and when the last of it had come.
+  struct Instant {
+    std::uint64_t bytes = 0;
+    Time came{0};
+    Time at{0};
+  };
+
+  Instant reached_by(Time now) const { return {bytes_, bytes_ == 0 ? now : last_came_, now}; }
+
+  static Time longer(Time arrivals, Time deliveries) {
+    return arrivals > deliveries ? arrivals - deliveries : kTimeZero;
+  }
 
   void reached(Time now) {
     if (!started_) start(now);
@@ -73,8 +100,11 @@ class DeliveryMeter {
   std::uint64_t skip_ = 0;
   std::uint64_t total_ = kNever;
   std::uint64_t next_ = 0;  ///< something happens when so many are there
-  std::uint64_t common_from_ = 0;
-  std::uint64_t common_to_ = 0;
+  Instant common_from_;
+  Instant common_to_;
+  std::uint64_t whole_from_ = 0;
+  Time first_came_{0};
+  Time last_came_{0};
   std::uint64_t bytes_ = 0;
   bool started_ = false;
   Time start_{0};

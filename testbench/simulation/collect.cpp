@@ -26,19 +26,35 @@ FlowResult& flow_between(const FlowMeasurement& measured, std::vector<FlowResult
   return flow;
 }
 
-/// Adds what was measured to a flow and to the whole; `common`: in which all flows ran, or zero.
-void add_flow(const FlowMeasurement& measured, Time common, FlowResult& flow, Result& result) {
-  const bool together = common > kTimeZero;
-  const Time window = together ? common : measured.window();
-  const double messages =
-      together ? measured.common_messages : static_cast<double>(measured.messages);
-  const double throughput = gbps(together ? measured.common_bytes : measured.bytes, window);
+/// Which of the times a stream was measured in its rates are of.
+struct RateWindow {
+  enum class Of { kOwn, kCommon, kWhole };
+  Of of = Of::kOwn;
+  Time length{0};  ///< common or whole
+};
+
+/// Adds what was measured to a flow and to the whole.
+void add_flow(const FlowMeasurement& measured, const RateWindow& rates, FlowResult& flow,
+              Result& result) {
+  Time window = measured.window() + measured.drained;
+  double messages = static_cast<double>(measured.messages);
+  std::uint64_t bytes = measured.bytes;
+  if (rates.of == RateWindow::Of::kCommon) {
+    window = rates.length + measured.common_drained;
+    messages = measured.common_messages;
+    bytes = measured.common_bytes;
+  } else if (rates.of == RateWindow::Of::kWhole) {
+    window = rates.length;
+    messages = measured.whole_messages;
+    bytes = measured.whole_bytes;
+  }
+  const double throughput = gbps(bytes, window);
   const double rate = window > kTimeZero ? messages / to_us(window) : 0;
   flow.throughput_gbps += throughput;
   flow.message_rate_mops += rate;
   flow.latency.merge(measured.latency);
-  flow.threads.push_back({throughput, rate, measured.latency.mean_ns(),
-                          to_ns(measured.latency.quantile(0.99))});
+  flow.threads.push_back(
+      {throughput, rate, measured.latency.mean_ns(), to_ns(measured.latency.quantile(0.99))});
   result.throughput_gbps += throughput;
   result.message_rate_mops += rate;
   result.latency.merge(measured.latency);
@@ -66,35 +82,41 @@ bool overlap_for(double share, Time whole, const Measurement& m) {
   return to_us(m.overlap()) >= share * to_us(whole);
 }
 
-/// Streams that ran for different times had the network to themselves for a part of it: the sum of
-/// their rates is no rate that ever was. If too little of the time is common to all, what counts is
-/// what all delivered from the first one's warm-up to the last one's end.
-void set_uneven_rates(const Measurement& m, Time whole, std::uint64_t msg_size, Result& result) {
-  if (whole <= kTimeZero || msg_size == 0) return;
-  result.uneven = !overlap_for(kSame, whole, m);
-  if (overlap_for(kEnough, whole, m)) return;
-  const std::uint64_t bytes = m.delivered() - m.delivered_before;
-  result.throughput_gbps = gbps(bytes, whole);
-  result.message_rate_mops =
-      static_cast<double>(bytes) / static_cast<double>(msg_size) / to_us(whole);
-}
-
-/// The time in which all streams ran, if it stands for the whole; zero otherwise.
-Time common_window(System& system) {
+Span span_of(System& system) {
   Span span;
   for (const auto& flow : system.flows) {
     for (const FlowMeasurement& measured : flow->measured()) span.add(measured);
   }
+  return span;
+}
+
+/// The time in which all streams ran, if it stands for the whole; zero otherwise.
+Time common_window(System& system) {
   const Measurement& m = system.measurement;
-  return overlap_for(kEnough, span.length(), m) ? m.overlap() : kTimeZero;
+  return overlap_for(kEnough, span_of(system).length(), m) ? m.overlap() : kTimeZero;
+}
+
+/// Streams that ran for different times had the network to themselves for a part of it: the sum of
+/// the rates of each one's own time is no rate that ever was. What counts is the time in which all
+/// ran; if that is too little of the whole, what each delivered from the first one's warm-up to the
+/// last one's end.
+RateWindow rate_window(System& system) {
+  if (const Time common = common_window(system); common > kTimeZero) {
+    return {RateWindow::Of::kCommon, common};
+  }
+  const config::WorkloadConfig& w = system.config().workload;
+  const Time whole = span_of(system).length();
+  const bool streams = w.pattern == config::Pattern::kBandwidth && system.flows.size() > 1;
+  if (streams && whole > kTimeZero) return {RateWindow::Of::kWhole, whole};
+  return {};
 }
 
 void collect_flows(System& system, Result& result) {
   const Measurement& m = system.measurement;
-  const Time common = common_window(system);
+  const RateWindow rates = rate_window(system);
   Span span;
   const auto add = [&](const FlowMeasurement& measured, FlowResult& flow) {
-    add_flow(measured, common, flow, result);
+    add_flow(measured, rates, flow, result);
     span.add(measured);
   };
   for (const auto& flow : system.flows) {
@@ -115,7 +137,7 @@ void collect_flows(System& system, Result& result) {
   result.window = span.length();
   const config::WorkloadConfig& w = system.config().workload;
   if (w.pattern == config::Pattern::kBandwidth && system.flows.size() > 1) {
-    set_uneven_rates(m, result.window, w.msg_size, result);
+    result.uneven = result.window > kTimeZero && !overlap_for(kSame, result.window, m);
   }
   result.breakdown = m.breakdown;
   for (std::size_t status = 0; status < m.completions.size(); ++status) {
@@ -192,6 +214,7 @@ void collect_units(Node& node, Time start, Time now, Result& result) {
   add_as(nic.port.link.unit(), host + ".nic.port");
   if (nic.port.loopback().busy() > kTimeZero) add(nic.port.loopback());
   collect_host_side(node.host, host, start, now, result);
+  if (node.host.verbs.stats().page_faults > 0) add(node.host.verbs.page_fault_unit());
   if (node.owns_slot()) collect_link_units(node.pcie, host, start, now, result);
 }
 
@@ -293,8 +316,7 @@ NamedCounts lanes_of(const link::LinkPort& port, bool ib) {
   if ((used & (used - 1)) == 0) return lanes;
   for (std::uint32_t rest = used; rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<std::uint32_t>(__builtin_ctz(rest));
-    lanes.emplace_back((ib ? "vl" : "priority") + std::to_string(lane),
-                       port.sent_wire_bytes(lane));
+    lanes.emplace_back((ib ? "vl" : "priority") + std::to_string(lane), port.sent_wire_bytes(lane));
   }
   return lanes;
 }
@@ -414,6 +436,7 @@ NamedCounts counters_of(Node& node, bool iwarp) {
           {"wqe_fetches", nic.wqe_fetcher.fetches()},
           {"cqes", nic.cq.written()},
           {"commands", driver.commands},
+          {"page_faults", driver.page_faults},
           {"dma_faults", nic.dma.faults()}};
 }
 

@@ -293,6 +293,8 @@ void SteadyState::extend_measurements() {
       m.bytes = later(m.bytes, a.delivered[i], b.delivered[i], periods_);
       m.messages = later(m.messages, a.completed[i], b.completed[i], periods_);
       m.common_bytes = later(m.common_bytes, a.delivered[i], b.delivered[i], periods_);
+      m.whole_bytes = later(m.whole_bytes, a.delivered[i], b.delivered[i], periods_);
+      m.whole_messages += static_cast<double>(periods_ * (b.completed[i] - a.completed[i]));
       m.common_messages += static_cast<double>(periods_ * (b.completed[i] - a.completed[i]));
       m.window_end = later(m.window_end, before.at, after.at, periods_);
       m.latency.repeat(before.latencies[direction], after.latencies[direction], periods_);

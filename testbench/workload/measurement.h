@@ -47,8 +47,12 @@ struct FlowMeasurement {
   std::uint64_t bytes = 0;
   Time window_start{0};
   Time window_end{0};
+  Time drained{0};  ///< that what was delivered took longer to arrive (DeliveryMeter::drained())
   double common_messages = 0;  ///< delivered in Measurement::common_window()
   std::uint64_t common_bytes = 0;
+  Time common_drained{0};
+  double whole_messages = 0;  ///< delivered since the first stream was past its warm-up
+  std::uint64_t whole_bytes = 0;
   stats::Histogram latency;
 
   Time window() const { return window_end - window_start; }
@@ -90,7 +94,6 @@ struct Measurement {
   std::vector<stats::DeliveryMeter*> meters;  ///< of all streams
   Time common_start = kTimeNever;             ///< all streams are past their warm-up
   Time common_end = kTimeNever;               ///< the first of them has delivered everything
-  std::uint64_t delivered_before = 0;         ///< when the first stream was past its warm-up
   std::exception_ptr failure;                 ///< what ended a program early
   std::function<void()> on_warm;              ///< all flows are past their warm-up
   std::function<void()> on_first_end;         ///< the time in which all streams ran is over
@@ -110,14 +113,16 @@ struct Measurement {
     sc_core::wait(all_ready);
   }
   void flow_warm() {
-    if (flows_warm == 0) delivered_before = delivered();
+    if (flows_warm == 0) {
+      for (stats::DeliveryMeter* meter : meters) meter->open_whole();
+    }
     if (++flows_warm != flows_total) return;
     if (on_warm) on_warm();
     if (meters.size() != flows_total || common_end != kTimeNever) return;
     common_start = kTimeZero;
     for (stats::DeliveryMeter* meter : meters) {
       common_start = std::max(common_start, meter->window_start());
-      meter->open_common();
+      meter->open_common(common_start);
     }
   }
   /// A stream has delivered everything at `end`. Rates of streams that begin and end at different
@@ -125,14 +130,8 @@ struct Measurement {
   void stream_delivered(Time end) {
     if (common_end != kTimeNever) return;
     common_end = end;
-    for (stats::DeliveryMeter* meter : meters) meter->close_common();
+    for (stats::DeliveryMeter* meter : meters) meter->close_common(end);
     if (overlap() > kTimeZero && meters.size() > 1 && on_first_end) on_first_end();
-  }
-  /// Bytes that all streams have delivered, warm-up included.
-  std::uint64_t delivered() const {
-    std::uint64_t bytes = 0;
-    for (const stats::DeliveryMeter* meter : meters) bytes += meter->delivered();
-    return bytes;
   }
   /// In which all streams ran; zero if there was no such time.
   Time overlap() const {
