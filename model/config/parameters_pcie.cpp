@@ -145,6 +145,22 @@ void add_credit(ParameterTable& table, const std::string& key, Field field, doub
       .means(meaning);
 }
 
+/// What a root complex can buffer of posted writes, until memory has taken them.
+void add_posted_credit(ParameterTable& table, const std::string& key, Field field, double most,
+                       const std::string& what, const std::string& rule) {
+  table.count(key, field, "auto")
+      .range(1, most)
+      .or_word("infinite", 0)
+      .or_auto()
+      .assumed(
+          "root complexes keep their link busy; 93 cache lines, one round trip, were seen on "
+          "Gen3 x16 of Cascade Lake (Agarwal et al., Host Congestion Control, SIGCOMM 2023)")
+      .means("posted " + what +
+             " the root complex can buffer, until memory has taken the writes; "
+             "auto: " +
+             rule);
+}
+
 void add_credits(ParameterTable& table) {
   constexpr double kMostHeaders = 2047;  // half of the numbers of an 8-bit counter, scaled by 16
   constexpr double kMostData = 32767;    // likewise of 12 bits
@@ -154,11 +170,13 @@ void add_credits(ParameterTable& table) {
   const std::string by_device = " the device can buffer";
   const std::string header = " headers";
   const std::string data = " data, in units of 16 B,";
-  add_credit(table, "pcie.root_credits.posted_headers",
-             RNIC_FIELD(pcie.root_credits.posted_headers), kMostHeaders, root,
-             "posted" + header + by_root);
-  add_credit(table, "pcie.root_credits.posted_data", RNIC_FIELD(pcie.root_credits.posted_data),
-             kMostData, root, "posted" + data + by_root);
+  add_posted_credit(table, "pcie.root_credits.posted_headers",
+                    RNIC_FIELD(pcie.root_credits.posted_headers), kMostHeaders, "headers",
+                    "one for each 64 B of pcie.root_credits.posted_data's automatic value");
+  add_posted_credit(table, "pcie.root_credits.posted_data",
+                    RNIC_FIELD(pcie.root_credits.posted_data), kMostData, "data, in units of 16 B,",
+                    "twice what the link carries in a write's round trip to memory, 12 KiB at "
+                    "least");
   add_credit(table, "pcie.root_credits.nonposted_headers",
              RNIC_FIELD(pcie.root_credits.nonposted_headers), kMostHeaders, root,
              "non-posted" + header + by_root);

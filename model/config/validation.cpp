@@ -2,6 +2,7 @@
 #include "config/validation.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 
 #include "base/error.h"
@@ -304,6 +305,21 @@ std::uint64_t automatic_window(const Config& config) {
   return std::clamp(static_cast<std::uint64_t>(2 * bytes / config.transport.mtu), kLeast, kMost);
 }
 
+/// Bytes of posted writes that a root complex buffers: twice what its link carries from the
+/// departure of a write until the UpdateFC that returns its credits.
+std::uint64_t automatic_write_buffer(const Config& config) {
+  constexpr std::uint64_t kLeast = 12288;
+  constexpr std::uint64_t kMost = 131008;  // as many headers as may be advertised, 64 B each
+  const PcieConfig& pcie = config.pcie;
+  const MemoryConfig& memory = config.memory;
+  const Time written = memory.write_latency + (memory.ddio ? kTimeZero : memory.dram_write_latency);
+  const Time round_trip = 2 * pcie.one_way() + written + pcie.update_fc_latency;
+  constexpr std::array<double, 6> kGigatransfers{2.5, 5, 8, 16, 32, 64};  // a lane, by generation
+  const double bytes_per_ns = kGigatransfers.at(pcie.gen - 1) * pcie.lanes / 8;
+  const auto twice = static_cast<std::uint64_t>(2 * bytes_per_ns * to_ns(round_trip));
+  return std::clamp(twice, kLeast, kMost);
+}
+
 void check_output(const Config& config) {
   if (!config.output.traces.empty() && config.output.dir.empty()) {
     throw ConfigError("output.traces needs output.dir, where the traces go");
@@ -328,6 +344,12 @@ std::string automatic_text(std::string_view key, const Config& config) {
     return protocol == Protocol::kIb ? "credit" : is_roce(protocol) ? "pfc" : "none";
   }
   if (key == "workload.msg_size") return is_atomic(workload.op) ? "8B" : "64B";
+  if (key == "pcie.root_credits.posted_data") {
+    return std::to_string(automatic_write_buffer(config) / 16);
+  }
+  if (key == "pcie.root_credits.posted_headers") {
+    return std::to_string((automatic_write_buffer(config) + 63) / 64);
+  }
   if (key == "nic.wqe_buffer") return std::to_string(2 * config.nic.wqe_prefetch);
   if (key == "memory.llc_size") return is_dma(workload.op) ? "32MiB" : "0";
   if (key == "iommu.page_size") return std::to_string(config.memory.page_size);

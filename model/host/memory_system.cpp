@@ -59,32 +59,36 @@ Time MemorySystem::cross(Time start, std::uint64_t bytes, RateServer& direction)
   return slot.end - start;
 }
 
-Time MemorySystem::read(Time arrival, std::uint64_t address, std::uint64_t bytes) {
+Time MemorySystem::read(Time arrival, std::uint64_t address, std::uint64_t bytes, Time stream) {
   const Reservation slot = path_.reserve(arrival, bytes);
   path_stats_.add_busy(slot.start, slot.end);
   // The path spaces requests by their transfer times; within one, data streams as it comes.
   const Time ready = slot.start + read_latency_;
-  return plain_ || bytes == 0 ? ready : slow_read(slot.start, ready, address, bytes);
+  return plain_ || bytes == 0 ? ready : slow_read(slot.start, ready, address, bytes, stream);
 }
 
-Time MemorySystem::slow_read(Time start, Time ready, std::uint64_t address, std::uint64_t bytes) {
-  if (remote_) ready += numa_latency_ + cross(start, bytes, socket_in_);
+Time MemorySystem::slow_read(Time start, Time ready, std::uint64_t address, std::uint64_t bytes,
+                             Time stream) {
+  // What takes longer than the link holds up the rest of a burst only as far as it is slower.
+  const auto beyond = [stream](Time transfer) { return std::max(kTimeZero, transfer - stream); };
+  if (remote_) ready += numa_latency_ + beyond(cross(start, bytes, socket_in_));
   if (!llc_) return ready;
   const LastLevelCache::Outcome outcome = llc_->device_read(address, bytes);
   count(outcome);
   if (outcome.misses == 0) return ready;
-  return ready + dram_latency_ + (dram_.read(start, address, outcome.misses) - start);
+  return ready + dram_latency_ + beyond(dram_.read(start, address, outcome.misses) - start);
 }
 
-Time MemorySystem::write(Time arrival, std::uint64_t address, std::uint64_t bytes) {
+Time MemorySystem::write(Time arrival, std::uint64_t address, std::uint64_t bytes, Time stream) {
   const std::uint32_t partial = partial_lines(address, bytes);
   partial_lines_ += partial;
   const Time transfer =
       path_.rate().time_for(bytes) + partial_line_time_ * static_cast<std::int64_t>(partial);
-  const Reservation slot = path_.server().reserve(arrival, transfer);
+  const Reservation slot = path_.server().reserve(arrival - stream, transfer);
   path_stats_.add_busy(slot.start, slot.end);
-  const Time visible = slot.start + write_latency_;
-  return plain_ || bytes == 0 ? visible : slow_write(slot.start, visible, address, bytes, partial);
+  const Time taken = std::max(arrival, slot.start + stream);
+  return plain_ || bytes == 0 ? taken + write_latency_
+                              : slow_write(slot.start, taken, address, bytes, partial);
 }
 
 Time MemorySystem::deliver_interrupt(Time arrival, std::uint64_t bytes) {
@@ -108,9 +112,11 @@ LastLevelCache::Outcome MemorySystem::place(std::uint64_t address, std::uint64_t
   return outcome;
 }
 
-Time MemorySystem::slow_write(Time start, Time visible, std::uint64_t address, std::uint64_t bytes,
+Time MemorySystem::slow_write(Time start, Time arrival, std::uint64_t address, std::uint64_t bytes,
                               std::uint32_t partial) {
-  if (remote_) visible += cross(start, bytes, socket_out_);
+  Time visible = arrival + write_latency_;
+  if (remote_)
+    visible = std::max(visible, start + cross(start, bytes, socket_out_) + write_latency_);
   const LastLevelCache::Outcome outcome = place(address, bytes, partial);
   if (llc_) count(outcome);
   if (outcome.missed_partial > 0) {

@@ -23,13 +23,17 @@ class MemorySystem : public MemoryWatcher {
  public:
   MemorySystem(const std::string& name, const config::MemoryConfig& config);
 
-  /// A read of `bytes` (0: a flush) that reaches memory at `arrival`: when its first data is there.
-  Time read(Time arrival, std::uint64_t address, std::uint64_t bytes);
-  /// A posted write that reaches memory at `arrival`: when the CPU sees it.
-  Time write(Time arrival, std::uint64_t address, std::uint64_t bytes);
+  /// A read of `bytes` (0: a flush) that reaches memory at `arrival`: when its first data is there,
+  /// or so much later that the last is there in time, `stream` after the first on the link.
+  Time read(Time arrival, std::uint64_t address, std::uint64_t bytes, Time stream = kTimeZero);
+  /// A posted write whose last byte reaches memory at `arrival`, `stream` after its first packet:
+  /// when the CPU sees it.
+  Time write(Time arrival, std::uint64_t address, std::uint64_t bytes, Time stream = kTimeZero);
   /// A message-signalled interrupt takes the path of a write, but goes to no memory.
   Time deliver_interrupt(Time arrival, std::uint64_t bytes);
 
+  /// Whether nothing but the path into the memory system takes time.
+  bool plain() const { return plain_; }
   /// Whether it matters what the CPU touches.
   bool tracks_cache() const { return llc_.has_value(); }
   /// A store of the CPU: PhysicalMemory tells, if tracks_cache().
@@ -53,8 +57,9 @@ class MemorySystem : public MemoryWatcher {
   void reset_statistics(Time now);
 
  private:
-  Time slow_read(Time start, Time ready, std::uint64_t address, std::uint64_t bytes);
-  Time slow_write(Time start, Time visible, std::uint64_t address, std::uint64_t bytes,
+  Time slow_read(Time start, Time ready, std::uint64_t address, std::uint64_t bytes, Time stream);
+  /// When the last byte is where it goes to, for one that is served from `start` on.
+  Time slow_write(Time start, Time arrival, std::uint64_t address, std::uint64_t bytes,
                   std::uint32_t partial);
   LastLevelCache::Outcome place(std::uint64_t address, std::uint64_t bytes, std::uint32_t partial);
   void count(const LastLevelCache::Outcome& outcome);

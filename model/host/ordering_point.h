@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "base/rate_server.h"
@@ -28,13 +29,17 @@ class OrderingPoint {
     return config.ordering_time > kTimeZero || config.relaxed_time > kTimeZero;
   }
 
-  /// When a write that comes at `at` is in order, with all its packets.
-  Time admit(Time at, std::uint64_t address, std::uint32_t bytes, bool relaxed) {
+  /// When a write whose last packet comes at `at`, `stream` after its first, is in order with all
+  /// of them.
+  Time admit(Time at, Time stream, std::uint64_t address, std::uint32_t bytes, bool relaxed) {
     const auto packets =
         static_cast<std::int64_t>(protocol::write_tlps(rules_, address, bytes).tlps);
-    if (relaxed) return relaxed_.reserve(at, relaxed_interval_ * packets).end;
-    const Reservation slot = strict_.reserve(at, strict_interval_ * packets);
-    return slot.end - strict_interval_ + strict_time_;
+    if (relaxed) {
+      const Reservation slot = relaxed_.reserve(at - stream, relaxed_interval_ * packets);
+      return std::max(at + relaxed_interval_, slot.end);
+    }
+    const Reservation slot = strict_.reserve(at - stream, strict_interval_ * packets);
+    return std::max(at, slot.end - strict_interval_) + strict_time_;
   }
 
  private:

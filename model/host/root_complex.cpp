@@ -67,7 +67,7 @@ RootComplex::RootComplex(const sc_core::sc_module_name& name,
 }
 
 void RootComplex::set_link(const config::PcieConfig& config) {
-  if (OrderingPoint::matters(config)) ordering_.emplace(config);
+  if (OrderingPoint::matters(config)) own_order_.point.emplace(config);
   link_rules_.mrrs = config.mrrs;
   link_rules_.mps = config.mps;
   link_rate_ = protocol::tlp_rate(config.gen, config.lanes, config.mps, config.dllp_overhead);
@@ -140,9 +140,10 @@ std::optional<Time> RootComplex::schedule_elsewhere(const tlm::tlm_generic_paylo
                                                     Time arrival) {
   const tlm_ext::Purpose purpose = purpose_of(payload);
   if (purpose == tlm_ext::Purpose::kMsix || purpose == tlm_ext::Purpose::kInvalidation) {
-    strictly_visible_ = std::max(
-        strictly_visible_, memory_system_.deliver_interrupt(arrival, payload.get_data_length()));
-    return strictly_visible_;
+    Time& visible = order_->visible;
+    visible =
+        std::max(visible, memory_system_.deliver_interrupt(arrival, payload.get_data_length()));
+    return visible;
   }
   if (purpose == tlm_ext::Purpose::kTranslation) {
     const Time done = arrival + ats_latency_;
@@ -172,25 +173,39 @@ Time RootComplex::translate(const tlm::tlm_generic_payload& payload, Time arriva
   return std::max(kTimeZero, asked + iommu_->translate(asked, address, bytes) - arrival);
 }
 
+/// Link time from the first packet of a burst to its last: of data that come, or of completions
+/// that go.
+Time RootComplex::stream_of(bool read, std::uint64_t address, std::uint32_t bytes) const {
+  if (bytes <= link_rules_.mps || !link_rate_.valid()) return kTimeZero;
+  const protocol::TlpCount all = read ? protocol::completion_tlps(link_rules_, address, bytes)
+                                      : protocol::write_tlps(link_rules_, address, bytes);
+  const Time whole = link_rate_.time_for(all.wire_bytes);
+  return whole - whole / static_cast<std::int64_t>(all.tlps);
+}
+
 Time RootComplex::schedule(const tlm::tlm_generic_payload& payload, Time arrival) {
   const std::uint32_t bytes = payload.get_data_length();
   const std::uint64_t address = payload.get_address();
   const bool relaxed = is_relaxed(payload);
   const bool read = payload.is_read();
   if (const auto elsewhere = schedule_elsewhere(payload, arrival)) return *elsewhere;
-  Time instant = read ? memory_system_.read(arrival, address, bytes)
-                      : memory_system_.write(arrival, address, bytes);
+  const bool matters = !memory_system_.plain() || order_->point;
+  const Time stream = matters ? stream_of(read, address, bytes) : kTimeZero;
+  Time instant = read ? memory_system_.read(arrival, address, bytes, stream)
+                      : memory_system_.write(arrival, address, bytes, stream);
   if (read && line_latency_ > kTimeZero) instant += further_lines(address, bytes);
   // Waits hold up their own request only, so they are added to what memory takes: it serves others
   // meanwhile.
   if (iommu_ && !is_translated(payload)) instant += translate(payload, arrival);
-  if (ordering_ && !read) instant = ordering_->admit(instant, address, bytes, relaxed);
+  Time& visible = order_->visible;
+  if (order_->point && !read)
+    instant = order_->point->admit(instant, stream, address, bytes, relaxed);
   if (read && !relaxed && reads_wait_for_writes_) {
-    instant += std::max(kTimeZero, strictly_visible_ - arrival);
+    instant += std::max(kTimeZero, visible - arrival);
   }
   // Relaxed ordering lets writes pass writes. A read would find what a write has not yet changed.
-  if (!relaxed || read) instant = std::max(instant, strictly_visible_);
-  if (!read) strictly_visible_ = std::max(strictly_visible_, instant);
+  if (!relaxed || read) instant = std::max(instant, visible);
+  if (!read) visible = std::max(visible, instant);
   return instant;
 }
 

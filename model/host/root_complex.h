@@ -87,6 +87,8 @@ class RootComplex : public sc_core::sc_module,
   /// What the link to the device means for the root complex: how requests are cut, and whether
   /// posted writes take time to become ordered.
   void set_link(const config::PcieConfig& config);
+  /// Behind the same slot as `other`, without ID-based ordering: one order of writes for both.
+  void share_order(RootComplex& other) { order_ = &other.own_order_; }
   /// Accesses to a peer device's memory do not go to the host's.
   void set_peer(PeerMemory* peer) { peer_ = peer; }
   void set_interrupt_sink(InterruptSink* sink) { interrupt_sink_ = sink; }
@@ -112,6 +114,12 @@ class RootComplex : public sc_core::sc_module,
                                      sc_core::sc_time& delay) override;
   void invalidate_direct_mem_ptr(sc_dt::uint64 start, sc_dt::uint64 end) override;
 
+  /// The order of writes that are not relaxed.
+  struct Order {
+    Time visible{0};  ///< no later one may become visible before
+    std::optional<OrderingPoint> point;
+  };
+
   /// When a request that arrives at `arrival` reads or writes memory.
   Time schedule(const tlm::tlm_generic_payload& payload, Time arrival);
   void perform(tlm::tlm_generic_payload*& payload);
@@ -128,6 +136,7 @@ class RootComplex : public sc_core::sc_module,
                      const tlm_ext::AtomicOperands& operands);
   /// What the translation of an access adds to the time that memory takes.
   Time translate(const tlm::tlm_generic_payload& payload, Time arrival);
+  Time stream_of(bool read, std::uint64_t address, std::uint32_t bytes) const;
   /// What the lines of a read after the first add, those of several requests side by side.
   Time further_lines(std::uint64_t address, std::uint32_t bytes) const;
 
@@ -138,15 +147,15 @@ class RootComplex : public sc_core::sc_module,
   protocol::TlpRules link_rules_;
   BitRate link_rate_;  ///< of TLPs; not valid before set_link()
   std::optional<Iommu> iommu_;
-  std::optional<OrderingPoint> ordering_;
+  Order own_order_;
+  Order* order_ = &own_order_;
   InterruptSink* interrupt_sink_ = nullptr;
   PeerMemory* peer_ = nullptr;
   bool ats_ = false;
   Time ats_latency_;
   Ring<MmioReader*> invalidations_;  ///< waiting for the device's answers, in order
   tlm_ext::PayloadPool payloads_;
-  Time strictly_visible_{0};  ///< no later write that is not relaxed may become visible before
-  /// The same of the peer's memory: PCIe keeps no order of writes that take different ways.
+  /// Order::visible of the peer's memory: PCIe keeps no order of writes that take different ways.
   Time peer_visible_{0};
   std::uint64_t faults_ = 0;
   EventQueue<RootComplex, tlm::tlm_generic_payload*> pending_;

@@ -12,10 +12,13 @@ tlm::tlm_sync_enum BurstPath::request(Direction direction, tlm::tlm_generic_payl
   const TlpCount tlps = request_tlps(ends_.rules(), payload);
   Lane& lane = ends_.lane(direction);
   const tlm_ext::Purpose purpose = purpose_of(payload);
-  const Reservation slot = lane.flow_controlled()
-                               ? lane.send(at, tlps, purpose, attributes_of(payload, kind))
-                           : kind == TlpClass::kPosted ? lane.occupy_posted(at, tlps, purpose)
-                                                       : lane.occupy(at, tlps, purpose);
+  const bool posted = kind == TlpClass::kPosted;
+  const Reservation slot =
+      lane.answers_flow_controlled() ? lane.send(at, tlps, purpose, attributes_of(payload, kind))
+      : posted                       ? lane.occupy_posted(at, tlps, purpose)
+      : lane.flow_controlled()
+          ? lane.behind_posted(lane.occupy(at, tlps, purpose), attributes_of(payload, kind))
+          : lane.occupy(at, tlps, purpose);
   Time sent = slot.end;
   if (kind == TlpClass::kRead && tlps.tlps > 1) {
     // The first of several read requests starts the stream of completions; later ones travel while
@@ -27,9 +30,11 @@ tlm::tlm_sync_enum BurstPath::request(Direction direction, tlm::tlm_generic_payl
   Time freed{0};
   const tlm::tlm_sync_enum answer =
       ends_.deliver_request(direction, payload, sent + ends_.one_way(), freed);
-  const FlowClass which = flow_class(kind);
-  if (lane.finite(which)) {
-    lane.drained(freed, which, credit_units(tlps.tlps, tlps.payload_bytes));
+  const CreditUnits units = credit_units(tlps.tlps, tlps.payload_bytes);
+  if (posted && lane.finite(FlowClass::kPosted)) {
+    lane.written(freed, units, slot.end - slot.start);
+  } else if (!posted && lane.finite(FlowClass::kNonPosted)) {
+    lane.drained(freed, FlowClass::kNonPosted, units);
   }
   return answer;
 }
@@ -47,8 +52,10 @@ Time BurstPath::send_completions(Direction direction, const tlm::tlm_generic_pay
   const TlpCount tlps = completion_tlps(ends_.rules(), payload);
   const tlm_ext::Purpose purpose = purpose_of(payload);
   Lane& lane = ends_.lane(direction);
-  if (!lane.flow_controlled()) return lane.occupy_completion(at, tlps, purpose).end;
   const protocol::TlpAttributes attributes = attributes_of(payload, TlpClass::kCompletion);
+  if (!lane.answers_flow_controlled()) {
+    return lane.behind_posted(lane.occupy_completion(at, tlps, purpose), attributes).end;
+  }
   if (!lane.finite(FlowClass::kCompletion)) {
     return lane.send(at, tlps, purpose, attributes).end;
   }

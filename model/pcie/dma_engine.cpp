@@ -13,7 +13,9 @@ namespace {
 /// Tags are plentiful when this many bursts could be in flight besides what fills the round trip.
 constexpr std::uint64_t kBurstsToSpare = 4;
 
-/// A transaction's credits come back together, so that it may only take a small part of them.
+/// Where credits are for less than this many whole bursts, a burst takes a small part of them: one
+/// that needs credits of its own first packets for its last could not be sent at once.
+constexpr std::uint32_t kBurstsOfCredits = 2;
 constexpr std::uint32_t kPartsOfCredits = 64;
 
 /// Packets in one write transaction; 0: any number.
@@ -26,6 +28,9 @@ std::uint32_t packets_in_a_write(const config::PcieConfig& config) {
     const std::uint32_t by_data = credits.posted_data * kCreditDataBytes / config.mps;
     packets = packets == 0 ? by_data : std::min(packets, by_data);
   }
+  // One packet more where it does not begin at a boundary.
+  const std::uint32_t burst = DmaEngine::kBurstBytes / config.mps + 1;
+  if (packets >= kBurstsOfCredits * burst) return 0;
   return std::max(1U, packets / kPartsOfCredits);
 }
 

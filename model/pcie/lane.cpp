@@ -27,7 +27,9 @@ Lane::Lane(const std::string& name, const config::PcieConfig& config,
       update_interval_(config.update_fc_interval),
       errors_(config.bit_error_rate, seed, name),
       flow_controlled_(std::any_of(credits.begin(), credits.end(),
-                                   [](const CreditPool& pool) { return pool.finite(); })) {}
+                                   [](const CreditPool& pool) { return pool.finite(); })),
+      answers_flow_controlled_(finite(FlowClass::kNonPosted) || finite(FlowClass::kCompletion)),
+      posted_({credit_limits.posted_headers, credit_limits.posted_data}) {}
 
 void Lane::reset_statistics(Time now) {
   unit.reset(now);
@@ -78,10 +80,35 @@ Reservation Lane::pass_completions(Time earliest, Reservation slot) const {
 
 Reservation Lane::occupy_posted(Time earliest, const protocol::TlpCount& tlps,
                                 tlm_ext::Purpose purpose) {
-  const Reservation slot = pass_completions(earliest, occupy(earliest, tlps, purpose));
+  Reservation slot = pass_completions(earliest, occupy(earliest, tlps, purpose));
   Time& departed = departed_[static_cast<std::size_t>(FlowClass::kPosted)];
+  if (posted_.finite()) {
+    const Time wire = slot.end - slot.start;
+    const Time start = posted_.ready(slot.start, credit_units(tlps.tlps, tlps.payload_bytes), wire);
+    if (start > slot.start) {
+      note_wait(slot.start, start);
+      slot = {start, start + wire};
+      posted_held_until_ = slot.end;
+    }
+  }
   departed = std::max(departed, slot.end);
   return slot;
+}
+
+Reservation Lane::behind_posted(Reservation slot, const protocol::TlpAttributes& attributes) const {
+  const protocol::TlpAttributes posted;
+  if (slot.start >= posted_held_until_ ||
+      protocol::may_pass(attributes, posted) != protocol::Passing::kNo) {
+    return slot;
+  }
+  return {posted_held_until_, posted_held_until_ + (slot.end - slot.start)};
+}
+
+void Lane::note_wait(Time from, Time until) {
+  from = std::max(from, stalled_until_);
+  if (until <= from) return;
+  unit.add_stall(stats::StallCause::kNoCredit, until - from);
+  stalled_until_ = until;
 }
 
 Reservation Lane::occupy_completion(Time earliest, const protocol::TlpCount& tlps,
@@ -100,8 +127,10 @@ Reservation Lane::send(Time earliest, const protocol::TlpCount& tlps, tlm_ext::P
   const auto own = static_cast<std::size_t>(which);
   Time start = std::max(slot.start, departed_[own]);  // one class stays in order
   CreditPool& pool = credits[own];
-  if (pool.finite()) {
-    const CreditUnits need = credit_units(tlps.tlps, tlps.payload_bytes);
+  const CreditUnits need = credit_units(tlps.tlps, tlps.payload_bytes);
+  if (which == FlowClass::kPosted && posted_.finite()) {
+    start = posted_.ready(start, need, slot.end - slot.start);
+  } else if (pool.finite()) {
     start = pool.ready(start, need);
     if (start == kTimeNever) panic(unit.name(), "a receiver keeps its buffers for ever");
     pool.consume(need);
@@ -112,24 +141,26 @@ Reservation Lane::send(Time earliest, const protocol::TlpCount& tlps, tlm_ext::P
     start = std::max(start, departed_[static_cast<std::size_t>(FlowClass::kPosted)]);
   }
   const Time delay = start - slot.start;
-  if (delay > kTimeZero) {
-    const Time since = std::max(slot.start, stalled_until_);
-    if (start > since) {
-      unit.add_stall(stats::StallCause::kNoCredit, start - since);
-      stalled_until_ = start;
-    }
-  }
+  if (delay > kTimeZero) note_wait(slot.start, start);
   departed_[own] = slot.end + delay;
   return {slot.start + delay, slot.end + delay};
 }
 
-void Lane::drained(Time freed, FlowClass which, CreditUnits units) {
+Time Lane::returned(Time freed) const {
   Time sent = freed + update_latency_;
   if (update_interval_ > kTimeZero) {
     const std::int64_t interval = update_interval_.count();
     sent = Time{(sent.count() + interval - 1) / interval * interval};
   }
-  credits[static_cast<std::size_t>(which)].give_back(sent + one_way_, units);
+  return sent + one_way_;
+}
+
+void Lane::drained(Time freed, FlowClass which, CreditUnits units) {
+  credits[static_cast<std::size_t>(which)].give_back(returned(freed), units);
+}
+
+void Lane::written(Time freed, CreditUnits units, Time wire) {
+  posted_.add(returned(freed), units, wire);
 }
 
 }  // namespace rnic::pcie

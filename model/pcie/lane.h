@@ -10,6 +10,7 @@
 #include "base/time.h"
 #include "config/pcie_config.h"
 #include "pcie/bit_errors.h"
+#include "pcie/posted_window.h"
 #include "pcie/transmit_queues.h"
 #include "protocol/tlp.h"
 #include "stats/unit_stats.h"
@@ -41,10 +42,13 @@ class Lane {
   /// which the receiver discards what follows, and is sent again.
   Reservation occupy(Time earliest, const protocol::TlpCount& tlps, tlm_ext::Purpose purpose);
 
-  /// As occupy(), for a posted request of the arithmetic that waits for no credits: it passes
-  /// completions that are reserved ahead (see pass_completions()).
+  /// As occupy(), for a posted request of the arithmetic: it passes completions that are reserved
+  /// ahead (see pass_completions()), and waits for credits.
   Reservation occupy_posted(Time earliest, const protocol::TlpCount& tlps,
                             tlm_ext::Purpose purpose);
+  /// `slot` of a read request or of completions that have to stay behind earlier posted requests
+  /// that wait for credits, unless an attribute lets them pass.
+  Reservation behind_posted(Reservation slot, const protocol::TlpAttributes& attributes) const;
   /// Likewise completions, which such a request may pass.
   Reservation occupy_completion(Time earliest, const protocol::TlpCount& tlps,
                                 tlm_ext::Purpose purpose);
@@ -57,8 +61,12 @@ class Lane {
 
   /// The receiver has freed its buffer at `freed`, an instant at the far end.
   void drained(Time freed, FlowClass which, CreditUnits units);
+  /// Likewise of a posted request of the arithmetic, which has taken `wire` to leave.
+  void written(Time freed, CreditUnits units, Time wire);
   /// Is any class of packets bounded by credits?
   bool flow_controlled() const { return flow_controlled_; }
+  /// Any but posted requests?
+  bool answers_flow_controlled() const { return answers_flow_controlled_; }
   bool finite(FlowClass which) const { return credits[static_cast<std::size_t>(which)].finite(); }
 
   void reset_statistics(Time now);
@@ -71,6 +79,9 @@ class Lane {
   std::uint64_t replays = 0;  ///< packets sent again after a bit error
 
  private:
+  /// When the UpdateFC for a buffer that is freed at `freed` is here.
+  Time returned(Time freed) const;
+  void note_wait(Time from, Time until);
   Time replay(std::uint32_t errors, const protocol::TlpCount& tlps);
   Reservation pass_completions(Time earliest, Reservation slot) const;
 
@@ -82,6 +93,9 @@ class Lane {
   Time update_interval_;
   BitErrors errors_;
   bool flow_controlled_;
+  bool answers_flow_controlled_;
+  PostedWindow posted_;        ///< of the arithmetic
+  Time posted_held_until_{0};  ///< the last posted request that waited for credits has left
   std::array<Time, kFlowClasses> departed_{};  ///< when the last packet of each class has left
   Time stalled_until_{0};                      ///< stalls have been counted up to here
 };

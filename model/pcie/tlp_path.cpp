@@ -14,11 +14,7 @@ TlpPath::TlpPath(const sc_core::sc_module_name& name, LinkEnds& ends)
       ends_(ends),
       entering_("entering", this, &TlpPath::enter),
       arriving_("arriving", this, &TlpPath::arrive),
-      wakes_("wakes", this, &TlpPath::woken) {
-  for (const Direction direction : {Direction::kToHost, Direction::kToDevice}) {
-    way(direction).forecast = RateServer(ends.lane(direction).rate());
-  }
-}
+      wakes_("wakes", this, &TlpPath::woken) {}
 
 tlm::tlm_sync_enum TlpPath::request(Direction direction, tlm::tlm_generic_payload& payload, Time at,
                                     Time& left) {
@@ -40,13 +36,13 @@ tlm::tlm_sync_enum TlpPath::request(Direction direction, tlm::tlm_generic_payloa
     address += tlp.payload_bytes;
     rest -= tlp.payload_bytes;
   }
-  left = std::max(way(direction).forecast.reserve(at, all.wire_bytes).end,
-                  expected_departure(direction));
+  const Time wire = ends_.lane(direction).rate().time_for(all.wire_bytes);
+  left = std::max(way(direction).forecast.reserve(at, wire).end, expected_departure(direction));
   return tlm::TLM_UPDATED;
 }
 
 Time TlpPath::expected_departure(Direction direction) const {
-  if (!ends_.lane(direction).flow_controlled()) return kTimeZero;
+  if (way(direction).starved_since == kTimeNever) return kTimeZero;
   const auto packets = static_cast<std::int64_t>(waiting(direction) + entering_.size());
   return sim_now() + way(direction).pace * packets;
 }
@@ -94,8 +90,11 @@ void TlpPath::kick(Direction direction) {
   // All are blocked: until the next UpdateFC, or until a packet frees a buffer.
   note_stall(way_of, lane);
   Time update = kTimeNever;
-  for (const CreditPool& pool : lane.credits) update = std::min(update, pool.next_update());
-  if (update != kTimeNever) wake(direction, std::max(update, now));
+  for (const CreditPool& pool : lane.credits) {
+    // What has come before has been looked at, by those that it is for.
+    if (pool.next_update() > now) update = std::min(update, pool.next_update());
+  }
+  if (update != kTimeNever) wake(direction, update);
 }
 
 void TlpPath::reset_statistics(Time now) {

@@ -40,7 +40,7 @@ class TlpPath : public sc_core::sc_module, public LinkPath {
     Time wire_free{0};
     Time wake_at = kTimeNever;
     Time starved_since = kTimeNever;  ///< a packet waits for credits, counted up to here
-    RateServer forecast;              ///< of requests, as if credits were never short
+    PipelineServer forecast;          ///< of requests, as if credits were never short
     Time last_sent = kTimeNever;      ///< start of the last packet, if another waited then
     Time pace{0};                     ///< running mean of the time between packets while some wait
   };

@@ -135,8 +135,24 @@ void Flow::meet() {
   wait(met_);
 }
 
+/// What filling the buffers would leave in the host's caches, without their bytes.
+void Flow::touch_buffers(Endpoint& self) {
+  host::MemorySystem& memory = self.host.root_complex.memory_system();
+  if (!memory.tracks_cache()) return;
+  const std::uint64_t bytes = std::min(self.regions * self.region_bytes(), kMaxFilledBytes);
+  for (const Endpoint::Buffer& buffer : self.buffers) {
+    for (std::uint64_t at = 0; at < bytes; at += kFillChunk) {
+      const auto address = self.host.space.translate(buffer.send + at);
+      if (address) memory.warm(*address, std::min<std::uint64_t>(kFillChunk, bytes - at));
+    }
+  }
+}
+
 void Flow::fill_buffers(Endpoint& self, std::uint8_t salt) {
-  if (config_.sim.payload == config::PayloadMode::kNone) return;
+  if (config_.sim.payload == config::PayloadMode::kNone) {
+    touch_buffers(self);
+    return;
+  }
   std::array<std::uint8_t, kFillChunk> chunk{};
   for (std::size_t q = 0; q < self.buffers.size(); ++q) {
     Rng rng(config_.sim.seed,

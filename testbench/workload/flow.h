@@ -51,6 +51,7 @@ class Flow : public sc_core::sc_module {
       std::uint64_t recvs = 0;    ///< that the receiver has posted so far
       std::vector<bool> touched;  ///< slots used, for the comparison at the end
       Ring<stats::MessageTrace*> traces;
+      Ring<host::MemoryRegion> regions;  ///< of messages in flight (workload.registration=each)
     };
     std::vector<PerQp> qps;
     std::vector<AddressPattern> patterns;
@@ -82,6 +83,7 @@ class Flow : public sc_core::sc_module {
   /// Both programs meet here (out of band, as perftest's TCP connection).
   void meet();
   void fill_buffers(Endpoint& self, std::uint8_t salt);
+  static void touch_buffers(Endpoint& self);
 
   std::vector<protocol::Sge> sges_;  ///< scratch of hit()
 

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pcie/posted_window.h"
+
+#include <algorithm>
+
+namespace rnic::pcie {
+namespace {
+
+/// When the packet with unit `unit` of `units` begins, within a burst of `packets` that takes
+/// `wire`.
+Time offset_of(std::uint64_t unit, std::uint64_t units, std::uint64_t packets, Time wire) {
+  const std::uint64_t packet = unit * packets / units;
+  return wire * static_cast<std::int64_t>(packet) / static_cast<std::int64_t>(packets);
+}
+
+}  // namespace
+
+/// When a burst of `need` units in `packets` may begin, as far as those go that end with unit `end`
+/// and of which `before` has `units`.
+Time PostedWindow::allowed(const Kind& kind, std::uint64_t need, std::uint64_t packets, Time wire,
+                           std::uint64_t end, std::uint64_t units, const Burst& before) {
+  const std::uint64_t begin = end - units;
+  if (units == 0 || !kind.wants(begin, need)) return kTimeZero;
+  // Its last packet that is needed, and the unit of the new burst that takes the place of that
+  // packet's first one.
+  const std::uint64_t last = std::min(end, kind.used + need - kind.limit) - 1;
+  const std::uint64_t packet = (last - begin) * before.headers / units;
+  const std::uint64_t first = begin + (packet * units + before.headers - 1) / before.headers;
+  const std::uint64_t takes = first + kind.limit;
+  const std::uint64_t at = takes > kind.used ? takes - kind.used : 0;
+  const Time back = before.returned - offset_of(units - 1, units, before.headers, before.wire) +
+                    offset_of(last - begin, units, before.headers, before.wire);
+  return back - offset_of(at, need, packets, wire);
+}
+
+Time PostedWindow::ready(Time earliest, CreditUnits need, Time wire) {
+  while (!bursts_.empty() && bursts_.front().returned <= earliest) bursts_.pop_front();
+  if (bursts_.empty()) return earliest;
+  const std::uint64_t headers = headers_.clamped(std::max(need.headers, 1U));
+  const std::uint64_t data = data_.clamped(need.data);
+  for (std::size_t i = 0; i < bursts_.size(); ++i) {
+    const Burst& before = bursts_[i];
+    if (!headers_.wants(before.headers_end - before.headers, headers) &&
+        !data_.wants(before.data_end - before.data, data)) {
+      break;  // nor any later one
+    }
+    if (before.returned <= earliest) continue;
+    const std::uint64_t packets = std::max(need.headers, 1U);
+    earliest = std::max(
+        {earliest,
+         allowed(headers_, headers, packets, wire, before.headers_end, before.headers, before),
+         allowed(data_, data, packets, wire, before.data_end, before.data, before)});
+  }
+  return earliest;
+}
+
+void PostedWindow::add(Time returned, CreditUnits need, Time wire) {
+  // UpdateFCs carry running totals in order: none overtakes another.
+  if (!bursts_.empty()) returned = std::max(returned, bursts_[bursts_.size() - 1].returned);
+  Burst burst;
+  burst.returned = returned;
+  burst.wire = wire;
+  burst.headers = static_cast<std::uint32_t>(headers_.clamped(std::max(need.headers, 1U)));
+  burst.data = static_cast<std::uint32_t>(data_.clamped(need.data));
+  burst.headers_end = headers_.used += burst.headers;
+  burst.data_end = data_.used += burst.data;
+  bursts_.push_back(burst);
+}
+
+}  // namespace rnic::pcie

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// pcie.detail=fast against tlp with everything that stands between PCIe and memory: the same
+// throughput within 1 %, the same latency within 2 %, the same limit.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "support/program.h"
+
+namespace rnic::testbench {
+namespace {
+
+struct Platform {
+  const char* name;
+  Settings settings;
+};
+
+std::vector<Platform> platforms() {
+  const Settings translating{{"iommu.enabled", "true"}};
+  const Settings slow{{"memory.ddio", "false"},
+                      {"memory.dram_channels", "1"},
+                      {"memory.dram_channel_bandwidth", "60Gbps"}};
+  return {
+      {"plain", {}},
+      {"iommu", translating},
+      {"one_walker", with(translating, {{"iommu.walkers", "1"}})},
+      {"ats", with(translating, {{"pcie.ats", "true"}})},
+      {"small_atc", with(translating, {{"pcie.ats", "true"}, {"pcie.atc.entries", "64"}})},
+      {"few_credits", {{"pcie.root_credits.posted_headers", "16"}}},
+      {"small_buffer", {{"pcie.root_credits.posted_data", "256"}}},
+      {"other_socket", {{"memory.numa_remote", "true"}, {"memory.numa_bandwidth", "50Gbps"}}},
+      {"ddio_off", {{"memory.ddio", "false"}}},
+      {"slow_dram", slow},
+      {"slow_dram_iommu", with(slow, translating)},
+      {"strict_order", {{"pcie.relaxed_ordering", "false"}, {"pcie.ordering_time", "109.2ns"}}}};
+}
+
+Settings pages(const char* op, const char* pattern) {
+  return {{"workload.op", op},           {"workload.pattern", pattern},
+          {"workload.msg_size", "4KiB"}, {"workload.access", "random"},
+          {"workload.mr_size", "8MiB"},  {"link.rate", "200Gbps"},
+          {"sim.payload", "none"}};
+}
+
+/// Without the host: both ends' may be as busy.
+std::string limiter(const ProgramRun& run) {
+  const auto unit = run.result["bottleneck"]["unit"].get<std::string>();
+  return unit.rfind("host", 0) == 0 ? unit.substr(unit.find('.')) : unit;
+}
+
+class PcieDetailMatrix : public ::testing::TestWithParam<Platform> {
+ protected:
+  static void compare(const Settings& settings, const char* figure, double tolerance) {
+    const ProgramRun fast =
+        run_well(with(with(settings, GetParam().settings), {{"pcie.detail", "fast"}}));
+    const ProgramRun tlp =
+        run_well(with(with(settings, GetParam().settings), {{"pcie.detail", "tlp"}}));
+    const double expected = tlp.number(figure);
+    EXPECT_NEAR(fast.number(figure), expected, tolerance * expected);
+    EXPECT_EQ(limiter(fast), limiter(tlp));
+  }
+};
+
+TEST_P(PcieDetailMatrix, Throughput) {
+  const Settings large{{"workload.msg_size", "64KiB"},
+                       {"workload.access", "sequential"},
+                       {"workload.iterations", "400"}};
+  for (const char* op : {"write", "read"}) {
+    SCOPED_TRACE(op);
+    compare(with(pages(op, "bandwidth"), {{"workload.iterations", "6000"}}), "/throughput_gbps",
+            0.01);
+    compare(with(pages(op, "bandwidth"), large), "/throughput_gbps", 0.01);
+  }
+}
+
+TEST_P(PcieDetailMatrix, Latency) {
+  for (const char* op : {"write", "read", "send"}) {
+    SCOPED_TRACE(op);
+    compare(with(pages(op, "latency"), {{"workload.iterations", "300"}}), "/latency_ns/mean", 0.02);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Platform, PcieDetailMatrix, ::testing::ValuesIn(platforms()),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+}  // namespace
+}  // namespace rnic::testbench
