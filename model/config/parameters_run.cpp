@@ -296,6 +296,37 @@ void add_buffers(ParameterTable& table) {
       .range(0, 17179869184.0)
       .assumed(kFreeChoice)
       .means("bytes of one region; 0: as many as the messages in flight need");
+  table
+      .choice<Registration>("workload.registration", RNIC_CHOICE(workload.registration), "ahead",
+                            {{"ahead", Registration::kAhead}, {"each", Registration::kEach}})
+      .assumed("perftest and tuned applications register once")
+      .means(
+          "when senders' buffers are registered: ahead of the stream, or each message's by itself, "
+          "with ibv_reg_mr before it is posted and ibv_dereg_mr when it is complete");
+  table.real("workload.reg_rate", RNIC_FIELD(workload.reg_rate), "0")
+      .range(0, 1e7)
+      .in("1/s")
+      .assumed("nobody else registers; a cache of registrations that misses: thousands a second")
+      .means(
+          "regions of workload.reg_size that another thread of each host registers, and "
+          "deregisters "
+          "again, a second, as far as it can");
+  table.bytes("workload.reg_size", RNIC_FIELD(workload.reg_size), "1MiB")
+      .range(4096, 1U << 30)
+      .assumed(kFreeChoice)
+      .means("bytes of a region that is registered beside the stream (workload.reg_rate)");
+  table
+      .choice<OnDemand>("workload.odp", RNIC_CHOICE(workload.odp), "none",
+                        {{"none", OnDemand::kNone},
+                         {"explicit", OnDemand::kExplicit},
+                         {"implicit", OnDemand::kImplicit}})
+      .assumed("pinned memory, as perftest without --odp")
+      .means(
+          "on-demand paging: pages are pinned at registration; brought in by the device's page "
+          "faults (memory.odp_*); or one region is the whole process");
+  table.flag("workload.odp_prefetch", RNIC_FIELD(workload.odp_prefetch), "false")
+      .assumed("as perftest without --use_prefetch")
+      .means("whether ibv_advise_mr brings the pages in before the first message");
   const auto memory = [&table](const char* key, auto set, const char* whose) {
     table
         .choice<BufferMemory>(key, set, "host",

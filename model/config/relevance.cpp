@@ -58,6 +58,10 @@ const Condition kMistake{[](const Config& c) { return c.workload.mistake != Mist
 const Condition kFunctions{[](const Config& c) { return c.nic.functions > 1; }, "nic.functions=2"};
 const Condition kOneByOne{[](const Config& c) { return c.workload.pattern == Pattern::kLatency; },
                           "workload.pattern=latency"};
+const Condition kPaged{[](const Config& c) { return c.workload.odp != OnDemand::kNone; },
+                       "workload.odp=explicit|implicit"};
+const Condition kRegisters{[](const Config& c) { return c.workload.reg_rate > 0; },
+                           "workload.reg_rate"};
 const Condition kVlan{[](const Config& c) { return c.transport.vlan; }, "transport.vlan=true"};
 const Condition kRanked{[](const Config& c) { return c.nic.sq_scheduler != SqPolicy::kRoundRobin; },
                         "nic.sq_scheduler=weighted|strict"};
@@ -90,6 +94,14 @@ const Rule kRules[] = {
     {"workload.signal_every", kVerbs},
     {"workload.post_batch", kVerbs},
     {"workload.srq", kVerbs},
+    {"workload.registration", kVerbs},
+    {"workload.reg_", kVerbs},
+    {"workload.odp", kVerbs},
+    {"workload.registration", kMessages},
+    {"workload.reg_", kMessages},
+    {"workload.odp", kMessages},
+    {"workload.odp_prefetch", kPaged},
+    {"workload.reg_size", kRegisters},
     {"workload.inline_max", kVerbs},
     {"workload.op", kMessages},
     {"workload.pattern", kMessages},

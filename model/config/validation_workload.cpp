@@ -148,6 +148,24 @@ void check_buffers(const Config& config) {
   }
 }
 
+/// Registration while messages run, and pages that come on demand.
+void check_registration(const Config& config) {
+  const WorkloadConfig& w = config.workload;
+  const bool host_memory =
+      w.local_memory == BufferMemory::kHost && w.remote_memory == BufferMemory::kHost;
+  if (w.odp != OnDemand::kNone && (!host_memory || config.transport.type != TransportType::kRc)) {
+    throw ConfigError(
+        "workload.odp=explicit|implicit needs transport.type=rc and buffers in host memory");
+  }
+  if (w.registration == Registration::kAhead) return;
+  const bool plain = w.odp == OnDemand::kNone && w.mistake == Mistake::kNone;
+  if (w.pattern != Pattern::kBandwidth || !plain || !host_memory) {
+    throw ConfigError(
+        "workload.registration=each needs workload.pattern=bandwidth, buffers in host memory, "
+        "workload.odp=none and workload.mistake=none");
+  }
+}
+
 /// What would let a thread sleep for ever, or would not be seen.
 void check_events(const Config& config) {
   const WorkloadConfig& w = config.workload;
@@ -236,6 +254,7 @@ void check_workload(const Config& config) {
                       " is less than workload.post_batch + workload.recv_batch - 1, so that a "
                       "sender would wait for ever for the RECVs of a batch");
   }
+  check_registration(config);
   at_most("workload.inline_max", workload.inline_max, "nic.max_inline", config.nic.max_inline);
   // With less, every queue pair could hold an unsignalled message, and none would ever complete.
   const std::uint64_t held = std::uint64_t{workload.signal_every} *

@@ -42,6 +42,10 @@ enum class Traffic { kPair, kIncast, kAllToAll, kPermutation, kRing, kLoopback }
 enum class BufferMemory { kHost, kPeer, kDevice };
 /// How a thread learns of completions.
 enum class Completion { kPoll, kEvent };
+/// When the buffers of a stream are registered.
+enum class Registration { kAhead, kEach };
+/// On-demand paging: of each buffer's region, or one region of the whole process.
+enum class OnDemand { kNone, kExplicit, kImplicit };
 enum class HostCache { kCold, kWarm };
 enum class Access { kSequential, kRandom, kZipf };
 enum class QpOrder { kInTurn, kRandom, kZipf };  ///< whose turn it is in a window of several QPs
@@ -94,9 +98,14 @@ struct WorkloadConfig {
   bool bidirectional;
   std::uint32_t sges;  ///< pieces that the local data of a message lie in
   std::uint32_t mrs;
-  bool mr_per_qp;              ///< else one region for all queue pairs of a thread
-  std::uint64_t alignment;     ///< messages lie at multiples of it in their buffers
-  std::uint64_t mr_size;       ///< 0: as large as the workload needs
+  bool mr_per_qp;           ///< else one region for all queue pairs of a thread
+  std::uint64_t alignment;  ///< messages lie at multiples of it in their buffers
+  std::uint64_t mr_size;    ///< 0: as large as the workload needs
+  Registration registration;
+  double reg_rate;         ///< registrations a second of another thread beside; 0: none
+  std::uint64_t reg_size;  ///< bytes of each of them
+  OnDemand odp;
+  bool odp_prefetch;           ///< pages of on-demand regions are brought in before the stream
   BufferMemory local_memory;   ///< of the clients' buffers
   BufferMemory remote_memory;  ///< of the servers'
   Access access;

@@ -45,6 +45,9 @@ class Core {
 
   /// Accounts for time spent spinning in sc_core::wait(), looking in vain.
   void add_polling(Time duration) { polling_ += duration; }
+  /// Accounts for time in sc_core::wait() in which the core could do nothing else: an uncached
+  /// load.
+  void add_stall(Time duration) { busy_ += duration; }
   /// Time spent computing and polling.
   Time busy() const { return busy_ + polling_; }
   Time polling() const { return polling_; }

@@ -53,6 +53,7 @@ Context::Context(const sc_core::sc_module_name& name, const config::Config& conf
                       ? config.iommu.invalidate_latency
                       : kTimeZero),
       handlers_("interrupt_handlers", this, &Context::handle_interrupt),
+      page_fault_unit_(std::string(this->name()) + ".page_faults"),
       fault_handlers_(config.memory.odp_handlers),
       page_jobs_("page_jobs", this, &Context::pages_ready),
       post_rules_{config.transport.protocol == config::Protocol::kIwarp},
@@ -69,7 +70,7 @@ std::uint64_t Context::read_register(Core& core, std::uint64_t offset) {
   core.sync();
   const Time issued = sim_now();
   const std::uint64_t value = answer.await();
-  core.add_polling(sim_now() - issued);
+  core.add_stall(sim_now() - issued);
   return value;
 }
 

@@ -27,6 +27,7 @@
 #include "protocol/doorbell.h"
 #include "protocol/wqe.h"
 #include "stats/instruments.h"
+#include "stats/unit_stats.h"
 
 namespace rnic::config {
 struct Config;
@@ -266,6 +267,9 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
 
   stats::MessageTrace* trace_of(std::uint32_t qpn, std::uint16_t wqe_index) override;
   stats::DeliveryMeter* meter_of(std::uint32_t qpn) override;
+  /// Busy while at least one page fault of the device is being handled.
+  const stats::UnitStats& page_fault_unit() const { return page_fault_unit_; }
+  void reset_statistics(Time now) { page_fault_unit_.reset(now); }
 
   AddressSpace& space() { return space_; }
   PhysicalMemory& memory() { return memory_; }
@@ -384,6 +388,8 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
   std::set<std::uint32_t> windows_;              ///< indices of their keys
   std::array<EventRing, 2> event_rings_;         ///< asynchronous events, completions
   EventQueue<Context, std::uint32_t> handlers_;
+  stats::UnitStats page_fault_unit_;
+  Time page_faults_until_{0};  ///< end of the handling that has been counted
   std::unordered_map<std::uint32_t, std::shared_ptr<PagedRegion>> on_demand_;  ///< by key
   std::vector<PageJob> page_jobs_open_;                                        ///< not done yet
   std::uint64_t page_job_numbers_ = 0;

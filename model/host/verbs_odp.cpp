@@ -64,6 +64,10 @@ void Context::handle_page_fault(const protocol::Event& event) {
     handler += memory_config_.odp_fault_cost +
                memory_config_.odp_page_cost * static_cast<std::int64_t>(missing);
   }
+  if (const Time from = std::max(start, page_faults_until_); handler > from) {
+    page_fault_unit_.add_busy(from, handler);
+    page_faults_until_ = handler;
+  }
   start_page_job({event.number, first, end - first}, start, handler);
 }
 

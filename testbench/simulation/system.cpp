@@ -75,6 +75,9 @@ Node::Node(const sc_core::sc_module_name& name, const config::Config& config, st
   host.root_complex.set_link(config.pcie);
   if (sibling != nullptr) {
     bind_shared_slot(*sibling, 1);
+    if (!config.pcie.id_based_ordering) {
+      host.root_complex.share_order(sibling->host.root_complex);
+    }
   } else if (config.nic.ports > 1) {
     device_end_ = std::make_unique<pcie::FunctionMux>("device_end", config.nic.ports);
     host_end_ = std::make_unique<pcie::FunctionMux>("host_end", config.nic.ports);
@@ -107,6 +110,7 @@ void Node::bind_shared_slot(Node& owner, std::size_t function) {
 
 void Node::reset_statistics(Time now) {
   host.root_complex.reset_statistics(now);
+  host.verbs.reset_statistics(now);
   if (owns_slot()) pcie.reset_statistics(now);
   nic.reset_statistics(now);
 }
@@ -175,15 +179,6 @@ void System::build_fabric() {
 void System::build_node(std::uint32_t i) {
   const Timelines::Scope scope(groups_.timeline_of(i % config_.fabric.hosts));
   config::Config config = config_;
-  const config::WorkloadConfig& w = config.workload;
-  const bool peers = w.local_memory == config::BufferMemory::kPeer ||
-                     w.remote_memory == config::BufferMemory::kPeer;
-  config::PcieCredits& room = config.pcie.root_credits;
-  if (peers && room.posted_headers == 0 && room.posted_data == 0) {
-    // What forwards to the peer has little room: writes that come too fast wait in the device.
-    constexpr std::uint32_t kForwardingBuffer = (64U << 10) / 16;
-    room.posted_data = kForwardingBuffer;
-  }
   Node* sibling = nullptr;
   if (i >= config_.fabric.hosts) {
     if (config_.nic.ports > 1) sibling = nodes[i - config_.fabric.hosts].get();
@@ -276,6 +271,10 @@ void System::build_flows() {
   if (config_.workload.program != config::Program::kNone) {
     program = make_program(config_, nodes[0]->host, nodes[1]->host, measurement);
     return;
+  }
+  for (std::size_t i = 0; config_.workload.reg_rate > 0 && i < nodes.size(); ++i) {
+    churns.push_back(std::make_unique<RegistrationChurn>(
+        ("registration" + std::to_string(i)).c_str(), config_, nodes[i]->host, measurement));
   }
   for (std::uint32_t device = 0; device < devices_per_host(config_); ++device) {
     const std::uint32_t first = device * config_.fabric.hosts;

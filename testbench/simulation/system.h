@@ -20,6 +20,7 @@
 #include "workload/dma_staging.h"
 #include "workload/dma_stream.h"
 #include "workload/flow.h"
+#include "workload/registration_churn.h"
 
 namespace rnic::testbench {
 
@@ -95,6 +96,7 @@ class System {
   /// Instead of nodes and flows when the workload is DMA alone.
   std::unique_ptr<DmaNode> dma_node;
   std::unique_ptr<DmaStream> dma_stream;
+  std::vector<std::unique_ptr<RegistrationChurn>> churns;  ///< of each host, workload.reg_rate
   std::unique_ptr<Program> program;  ///< instead of flows when workload.program names one
   Measurement measurement;
 

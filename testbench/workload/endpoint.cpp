@@ -105,12 +105,58 @@ void Endpoint::own_buffer() {
   buffers.push_back(std::move(buffer));
 }
 
-void Endpoint::register_buffer(std::uint64_t base, std::uint64_t bytes,
-                               std::vector<host::MemoryRegion>& out) {
+std::uint32_t Endpoint::access_flags() const {
   constexpr std::uint32_t kAccess = protocol::kAccessLocalWrite | protocol::kAccessRemoteWrite |
                                     protocol::kAccessRemoteRead | protocol::kAccessRemoteAtomic;
+  const bool paged = config_.workload.odp != config::OnDemand::kNone;
+  return paged ? kAccess | protocol::kAccessOnDemand : kAccess;
+}
+
+/// The one region of the whole process.
+host::MemoryRegion Endpoint::implicit_region() {
+  if (!implicit_) {
+    const auto result =
+        host.verbs.reg_mr(core, pd_, 0, host::MemoryRegistrar::kWholeSpace, access_flags());
+    if (result.status != Status::kOk) {
+      throw ConfigError(std::string("registering a whole process fails with ") +
+                        host::status_name(result.status) + " (see workload.odp, nic.max_mr)");
+    }
+    implicit_ = result.region;
+  }
+  return *implicit_;
+}
+
+/// With workload.odp_prefetch: ibv_advise_mr, and the wait for the pages.
+void Endpoint::bring_in(const host::MemoryRegion& region, std::uint64_t address,
+                        std::uint64_t bytes) {
+  const config::MemoryConfig& memory = config_.memory;
+  if (!config_.workload.odp_prefetch || config_.workload.odp == config::OnDemand::kNone) return;
+  host.verbs.advise_mr(core, region, address, bytes);
+  constexpr std::uint64_t kPage = 4096;
+  core.spend(memory.odp_page_cost * static_cast<std::int64_t>(bytes / kPage + 1));
+  core.sync();
+}
+
+host::MemoryRegion Endpoint::register_for_message(std::uint64_t address, std::uint64_t bytes) {
+  const auto result = host.verbs.reg_mr(core, pd_, address, bytes, access_flags());
+  if (result.status != Status::kOk) {
+    throw ConfigError("registering " + std::to_string(bytes) + " bytes of a message fails with " +
+                      host::status_name(result.status) +
+                      " (see memory.memlock_limit, nic.max_mr, workload.depth)");
+  }
+  return result.region;
+}
+
+void Endpoint::register_buffer(std::uint64_t base, std::uint64_t bytes,
+                               std::vector<host::MemoryRegion>& out) {
+  const bool implicit = config_.workload.odp == config::OnDemand::kImplicit;
   for (std::uint32_t i = 0; i < regions; ++i) {
-    const auto result = host.verbs.reg_mr(core, pd_, base + i * bytes, bytes, kAccess);
+    if (implicit) {
+      out.push_back(implicit_region());
+      bring_in(out.back(), base + i * bytes, bytes);
+      continue;
+    }
+    const auto result = host.verbs.reg_mr(core, pd_, base + i * bytes, bytes, access_flags());
     if (result.status != Status::kOk) {
       throw ConfigError("registering " + std::to_string(bytes) + " bytes on host " +
                         std::to_string(index_) + " fails with " + host::status_name(result.status) +
@@ -121,6 +167,7 @@ void Endpoint::register_buffer(std::uint64_t base, std::uint64_t bytes,
                         "workload.mr_size)");
     }
     out.push_back(result.region);
+    bring_in(out.back(), base + i * bytes, bytes);
   }
 }
 

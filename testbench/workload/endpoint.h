@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "config/config.h"
@@ -32,6 +33,10 @@ class Endpoint {
   void create();
   /// Brings queue pair `i` to RTS towards `peer`.
   void connect(std::uint32_t i, const QpInfo& peer, const protocol::AddressVector& path);
+
+  /// Registers the `bytes` at `address` for one message of its own thread; give_back() ends it.
+  host::MemoryRegion register_for_message(std::uint64_t address, std::uint64_t bytes);
+  void give_back(const host::MemoryRegion& region) { host.verbs.dereg_mr(core, region); }
 
   QpInfo info(std::uint32_t i) const;
   /// Place in `qps` of the queue pair that has number `qpn`. Threads of a host create queue pairs
@@ -88,6 +93,9 @@ class Endpoint {
   std::uint64_t map_buffer(std::uint64_t bytes);
   void own_buffer();
   void share_buffers();
+  std::uint32_t access_flags() const;
+  host::MemoryRegion implicit_region();
+  void bring_in(const host::MemoryRegion& region, std::uint64_t address, std::uint64_t bytes);
   void register_buffer(std::uint64_t base, std::uint64_t bytes,
                        std::vector<host::MemoryRegion>& out);
 
@@ -96,6 +104,7 @@ class Endpoint {
   std::uint32_t index_;
   std::uint32_t pd_ = 0;
   std::uint32_t foreign_pd_ = 0;
+  std::optional<host::MemoryRegion> implicit_;  ///< workload.odp=implicit
   std::uint64_t region_bytes_ = 0;
   std::uint64_t offset_ = 0;           ///< of messages past their alignment
   std::vector<std::uint32_t> places_;  ///< by number of a queue pair beyond the first one's

@@ -138,8 +138,12 @@ void Flow::read_meter(Sender& sender) {
   result.window_end = sender.meter.window_end();
   result.messages = sender.meter.counted() / unit;
   result.bytes = size == 0 ? 0 : sender.meter.counted();
+  result.drained = sender.meter.drained();
   result.common_messages = static_cast<double>(sender.meter.common()) / static_cast<double>(unit);
   result.common_bytes = size == 0 ? 0 : sender.meter.common();
+  result.common_drained = sender.meter.common_drained();
+  result.whole_messages = static_cast<double>(sender.meter.whole()) / static_cast<double>(unit);
+  result.whole_bytes = size == 0 ? 0 : sender.meter.whole();
 }
 
 bool Flow::fill_queues(Sender& sender) {
@@ -189,6 +193,12 @@ bool Flow::post(Sender& sender, std::uint32_t qp, std::uint64_t window) {
     SendWr& wr = sender.batch[i];
     protocol::Sge* sges = sender.sges.data() + std::size_t{i} * w.sges;
     wr = make_wr(*sender.local, *sender.remote, qp, slot, sges);
+    if (w.registration == config::Registration::kEach && wr.num_sge > 0) {
+      const host::MemoryRegion region =
+          sender.local->register_for_message(sges[0].address, w.msg_size);
+      for (std::uint32_t piece = 0; piece < wr.num_sge; ++piece) sges[piece].lkey = region.lkey;
+      state.regions.push_back(region);
+    }
     ++state.posted;
     if (&sender == senders_.data()) {
       mistakes_.spoil_send(sender.posted + i + 1, *sender.local, *sender.remote, wr, *sges);
@@ -252,8 +262,12 @@ void Flow::complete(Sender& sender, std::uint32_t qp, Time now) {
   ++state.done;
   ++sender.completed;
   ++measurement_.messages_done;
+  if (!state.regions.empty()) {
+    sender.local->give_back(state.regions.front());
+    state.regions.pop_front();
+  }
   trace->mark(Stage::kPoll, now);
-  if (config_.workload.msg_size == 0) sender.meter.deliver(1, now);
+  if (config_.workload.msg_size == 0) sender.meter.deliver(1, now, now);
   if (sender.completed > config_.sim.warmup) {
     measurement_.breakdown.add(*trace);
     sender.result->latency.add(trace->total());
