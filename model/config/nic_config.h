@@ -102,15 +102,18 @@ struct NicConfig {
   bool atomics_in_turn;                 ///< those of one QP do not overlap
   Time atomic_response_time;            ///< from the lock's release to the response
   std::uint32_t tx_slots;               ///< packets between scheduler and wire
+  std::uint64_t tx_buffer = 0;          ///< payload of those on a lane; 0: unlimited
   std::uint64_t fetch_granule;    ///< bytes of a message fetched before any is sent; 0: a packet
   std::uint64_t forward_granule;  ///< bytes of a message received before any is placed; 0: a packet
-  BitRate qp_rate;                ///< payload that one send queue's engine moves at most
-  BitRate read_engine_rate;       ///< READ data that one QP's responder sends at most
-  Time read_engine_time;          ///< that a READ keeps it besides its data
-  std::uint64_t rx_buffer;        ///< bytes, for each VL or priority
-  std::uint32_t context_misses;   ///< concurrent context (QPC/MPT/MTT) fetches
-  std::uint32_t max_mr;           ///< device capability: keys in use at a time
-  std::uint32_t max_rd_atomic;    ///< device capability
+  bool dereg_flushes_mtt = false;  ///< a deregistration empties the MTT cache
+  double message_rate = 0;         ///< messages/us that start, and that are executed; 0: no limit
+  BitRate qp_rate;                 ///< payload that one send queue's engine moves at most
+  BitRate read_engine_rate;        ///< READ data that one QP's responder sends at most
+  Time read_engine_time;           ///< that a READ keeps it besides its data
+  std::uint64_t rx_buffer;         ///< bytes, for each VL or priority
+  std::uint32_t context_misses;    ///< concurrent context (QPC/MPT/MTT) fetches
+  std::uint32_t max_mr;            ///< device capability: keys in use at a time
+  std::uint32_t max_rd_atomic;     ///< device capability
   KeyPolicy key_policy;
   Time interrupt_moderation;  ///< between two interrupts of a vector at least
   Time command_latency;       ///< firmware time of one command

@@ -39,7 +39,9 @@ void add_work_queue(ParameterTable& table) {
       .in("WQEs")
       .or_auto()
       .assumed("two fetches, so that the next is under way while one is consumed")
-      .means("fetched WQEs buffered for each QP; auto: twice nic.wqe_prefetch");
+      .means(
+          "WQEs of a QP that are fetched and not sent, or on their way: bounds its fetches under "
+          "way at a time; auto: twice nic.wqe_prefetch");
   table
       .choice<SqPolicy>("nic.sq_scheduler", RNIC_CHOICE(nic.sq_scheduler), "round_robin",
                         {{"round_robin", SqPolicy::kRoundRobin},
@@ -123,7 +125,9 @@ void add_stages(ParameterTable& table) {
                                  {"qp", TranslationOrder::kQp},
                                  {"free", TranslationOrder::kFree}})
       .assumed("a QP's packets stay in order, other QPs need not wait for its misses")
-      .means("order of answers: as asked; in order within each half of a QP; as soon as known");
+      .means(
+          "order of answers: as asked; in order within each half of a QP; as soon as known, and "
+          "what a QP's packets behind a miss will need is looked up meanwhile");
   table.count("nic.translation_page_interval", RNIC_FIELD(nic.translation_page_interval), "0")
       .range(0, 100000)
       .in("cycles")
@@ -246,11 +250,21 @@ void add_nic_parameters(ParameterTable& table) {
       .means("clock of the NIC's pipelines");
   add_cache_parameters(table);
   add_work_queue(table);
-  table.count("nic.tx_slots", RNIC_FIELD(nic.tx_slots), "32")
+  table.count("nic.tx_slots", RNIC_FIELD(nic.tx_slots), "128")
       .range(1, 4096)
       .in("packets")
-      .assumed("covers the round trip of a payload fetch at 100 Gb/s from 256 B packets on")
+      .assumed(
+          "0.8 us through translation and a payload fetch at the 160 M packets/s that the stages "
+          "take: Little's law; ConnectX presets fit 128 to 192")
       .means("packets between scheduler and wire");
+  table.bytes("nic.tx_buffer", RNIC_FIELD(nic.tx_buffer), "128KiB")
+      .range(64, 1 << 30)
+      .or_word("unlimited", 0)
+      .assumed(
+          "32 packets of 4 KiB: 2.6 us of 400 Gb/s, more than a payload fetch takes; more only "
+          "makes "
+          "others wait longer behind a large message")
+      .means("payload of those packets, on each lane, once which no further one is picked");
   table.bytes("nic.fetch_granule", RNIC_FIELD(nic.fetch_granule), "packet")
       .range(64, 1 << 20)
       .or_word("packet", 0)
@@ -267,6 +281,13 @@ void add_nic_parameters(ParameterTable& table) {
           "bytes of a message that have arrived before the first of them is written to memory: "
           "less "
           "than a packet (cut-through), a packet, or several");
+  table.real("nic.message_rate", RNIC_FIELD(nic.message_rate), "0")
+      .range(0, 1e5)
+      .in("M/s")
+      .assumed("0: what the stages take; data sheets state 75 (ConnectX-5 Lx class) to 330 M/s")
+      .means(
+          "messages of any operation that the send side starts, and requests that the receive side "
+          "executes, a second; 0: no limit of its own");
   table.rate("nic.qp_rate", RNIC_FIELD(nic.qp_rate), "unlimited")
       .range(0.001, 100000)
       .or_word("unlimited", 0)

@@ -7,8 +7,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "base/pool.h"
 #include "base/ring.h"
@@ -46,7 +46,7 @@ class MissBudget {
   }
   void give(Time now) {
     ++free_;
-    if (!waiting_.empty()) waiting_.resume_all(now);
+    waiting_.resume_first(now);
   }
   void wait(Waiter* waiter) { waiting_.push(waiter); }
 
@@ -166,9 +166,13 @@ class ContextCache : public pcie::DmaClient {
   void invalidate(std::uint64_t key) {
     cache_.invalidate(key);
     if (first_level_ != nullptr) first_level_->invalidate(key);
-    for (Miss* miss : outstanding_) {
-      if (miss->line.key == key) miss->stale = true;
-    }
+    if (Miss* miss = find(key)) miss->stale = true;
+  }
+
+  /// Empties it; nothing is written back.
+  void forget_all() {
+    cache_.invalidate_all();
+    if (first_level_ != nullptr) first_level_->invalidate_all();
   }
 
   const std::string& name() const { return name_; }
@@ -182,25 +186,21 @@ class ContextCache : public pcie::DmaClient {
     cache_.reset_statistics();
     if (first_level_ != nullptr) first_level_->reset_statistics();
     prefetches_ = write_backs_ = 0;
+    waiting_since_ = sim_now();
   }
 
   void dma_done(std::uint64_t token) override {
     const Time now = sim_now();
-    for (std::size_t i = 0; i < outstanding_.size(); ++i) {
-      Miss* miss = outstanding_[i];
-      if (miss->line.key != token) continue;
-      if (miss->directories > 0) {
-        --miss->directories;
-        start_next(*miss, now);
-        return;
-      }
-      if (miss->stale) {  // read before the invalidation, perhaps
-        start(*miss, now);
-        return;
-      }
-      outstanding_.erase(outstanding_.begin() + static_cast<std::ptrdiff_t>(i));
+    Miss* miss = find(token);
+    if (miss == nullptr) return;
+    if (miss->directories > 0) {
+      --miss->directories;
+      start_next(*miss, now);
+    } else if (miss->stale) {  // read before the invalidation, perhaps
+      start(*miss, now);
+    } else {
+      outstanding_.erase(token);
       arrive(*miss, now);
-      return;
     }
   }
 
@@ -230,10 +230,8 @@ class ContextCache : public pcie::DmaClient {
   };
 
   Miss* find(std::uint64_t key) {
-    for (Miss* miss : outstanding_) {
-      if (miss->line.key == key) return miss;
-    }
-    return nullptr;
+    const auto found = outstanding_.find(key);
+    return found == outstanding_.end() ? nullptr : found->second;
   }
 
   Miss* open(const LineFetch& line, pcie::DmaIf& dma) {
@@ -243,7 +241,7 @@ class ContextCache : public pcie::DmaClient {
     miss->dma = &dma;
     miss->demands = 0;
     miss->has_register = false;
-    outstanding_.push_back(miss);
+    outstanding_.emplace(line.key, miss);
     return miss;
   }
 
@@ -271,7 +269,8 @@ class ContextCache : public pcie::DmaClient {
   void arrive(Miss& miss, Time now) {
     if (miss.demands > 0) {
       demanded_ -= miss.demands;
-      if (demanded_ == 0) unit_.add_stall(cause_, now - waiting_since_);
+      unit_.add_stall(cause_, now - waiting_since_);
+      waiting_since_ = now;  // others may still wait
     }
     Entry& entry = fill(miss.line.key, now, *miss.dma);
     entry.load(miss.bytes.data());
@@ -303,7 +302,7 @@ class ContextCache : public pcie::DmaClient {
   std::uint64_t demanded_ = 0;  ///< waiters of all misses
   std::uint64_t prefetches_ = 0;
   std::uint64_t write_backs_ = 0;
-  std::vector<Miss*> outstanding_;
+  std::unordered_map<std::uint64_t, Miss*> outstanding_;  ///< by line
   Pool<Miss> misses_;
 };
 

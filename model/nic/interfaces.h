@@ -63,6 +63,8 @@ class WqeFetchIf : public virtual sc_core::sc_interface {
 class TranslationIf : public virtual sc_core::sc_interface {
  public:
   virtual void translate(Translation& translation, Time t) = 0;
+  /// These addresses will be asked for soon: what is missing of them may be fetched meanwhile.
+  virtual void expect(const ExpectedAccess& /*access*/, Time /*t*/) {}
   /// Drops what is cached of a key (deregistration, invalidation).
   virtual void invalidate(std::uint32_t key, std::uint32_t first_mtt, std::uint32_t count) = 0;
   /// Pages of an on-demand region have come: who waited for them goes on.
@@ -112,6 +114,8 @@ class PortIf : public virtual sc_core::sc_interface {
 class ResponderIf : public virtual sc_core::sc_interface {
  public:
   virtual void execute(RxJob* job, Time t) = 0;
+  /// `job` waits behind others of its queue pair.
+  virtual void expect(const RxJob& /*job*/, Time /*t*/) {}
   /// What `qp` has accepted and not yet written goes to memory.
   virtual void release_kept(QpContext& /*qp*/, Time /*t*/) {}
 };

@@ -49,10 +49,12 @@ struct RxJob : public Waiter {
   bool wants_wqe = false;       ///< waits for the evicted WQE of the READ it answers
   bool recv_taken = false;      ///< holds the QP's front RECV
   bool kept = false;            ///< accepted, but written only with the rest of its granule
+  bool expected = false;        ///< the responder knows what it will need
   bool in_port_buffer = false;  ///< occupies the port's receive buffer
   Time left_device{0};          ///< last payload byte on the way to memory
   Time begun{0};                ///< when it set out behind the parser
   Time arrived{0};
+  Time came{0};  ///< its last bit was in
   transport::PieceList pieces;
   std::array<std::uint8_t, 8> atomic_bytes{};  ///< answer of an atomic, as memory holds it
 

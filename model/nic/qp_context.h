@@ -46,9 +46,12 @@ struct QpContext : transport::QueuePair {
   // Send ring, in 64 B blocks; 16-bit counters wrap as in hardware.
   std::uint64_t sq_address = 0;
   std::uint32_t sq_log_blocks = 0;
-  std::uint16_t sq_producer = 0;  ///< from the doorbell
-  std::uint16_t sq_fetched = 0;   ///< next block to fetch or decode
-  bool sq_fetching = false;
+  std::uint16_t sq_producer = 0;         ///< from the doorbell
+  std::uint16_t sq_fetched = 0;          ///< next block to decode
+  std::uint32_t sq_fetches = 0;          ///< reads of the ring under way
+  std::uint32_t sq_coming = 0;           ///< blocks that they bring
+  struct WqeFetch* sq_oldest = nullptr;  ///< of those reads
+  struct WqeFetch* sq_newest = nullptr;
   /// First blocks of the WQE at sq_fetched, which the fetch before brought without its rest.
   std::vector<std::uint8_t> sq_cut;
 

@@ -48,6 +48,8 @@ Responder::Responder(const sc_core::sc_module_name& name, const config::NicConfi
       move_bytes_(move_bytes),
       drops_long_messages_(config.long_message == config::LongMessage::kDrop),
       atomics_in_turn_(config.atomics_in_turn),
+      looks_ahead_(config.translation_order == config::TranslationOrder::kFree),
+      message_gap_(message_gap(config.message_rate, config.responder, Clock(config.clock_hz))),
       forward_granule_(config.forward_granule),
       keeping_room_(config.rx_buffer / 2),
       unsolicited_(config.write_imm_unsolicited),
@@ -71,6 +73,9 @@ bool Responder::access_granted(const RxJob& job) {
 
 void Responder::execute(RxJob* job, Time t) {
   t = stage_.pass(t);
+  if (message_gap_ > kTimeZero && job->plan.first && !is_response(job->plan)) {
+    stage_.occupy(t, message_gap_);  // what keeps the next ones waiting does not delay this one
+  }
   job->responder = this;
   job->piece = job->piece_count = job->placed = job->header_bytes = 0;
   job->writes_pending = 0;
@@ -99,6 +104,35 @@ void Responder::begin(RxJob* job, Time t) {
     place_response(job, t);
   } else {
     check_remote(job, t);
+  }
+}
+
+void Responder::expect(const RxJob& job, Time t) {
+  if (!looks_ahead_) return;
+  const transport::FrameTarget target = transport_.target_of(*job.frame);
+  translation->expect({target.rkey, target.address, target.bytes, true}, t);
+}
+
+template <typename Elements>
+void Responder::expect_elements(const Elements& elements, std::uint32_t count, bool for_peer,
+                                Time t) {
+  for (std::uint32_t i = 0; i < count; ++i) {
+    translation->expect({elements[i].lkey, elements[i].address, elements[i].length, for_peer}, t);
+  }
+}
+
+/// A message begins: its later packets will ask for what lies behind.
+void Responder::expect_rest(const RxJob& job, Time t) {
+  const RxPlan& plan = job.plan;
+  if (plan.message_offset > 0) return;
+  if (plan.action == Action::kSend) {
+    const protocol::RecvWqe& recv = job.qp->recv();
+    expect_elements(recv.sge, recv.sge_count, true, t);
+  } else if (plan.action == Action::kReadResponse) {
+    const transport::SendEntry* entry = job.qp->entry(plan.entry_number);
+    expect_elements(entry->wqe.sge, entry->wqe.sge_count, false, t);
+  } else {
+    translation->expect({plan.rkey, plan.address, plan.message_length, true}, t);
   }
 }
 
@@ -146,6 +180,7 @@ void Responder::place_in_recv(RxJob* job, Time t) {
     job->piece_count = transport::slice_sges(recv.sge.data(), recv.sge_count, plan.message_offset,
                                              plan.length, job->pieces);
   }
+  if (looks_ahead_) expect_rest(*job, t);
   next_piece(job, t);
 }
 
@@ -183,6 +218,7 @@ void Responder::place_response(RxJob* job, Time t) {
   job->piece_count =
       transport::slice_sges(entry->wqe.sge.data(), entry->wqe.sge_count, plan.message_offset,
                             atomic ? kAtomicBytes : plan.length, job->pieces);
+  if (looks_ahead_) expect_rest(*job, t);
   next_piece(job, t);
 }
 
@@ -199,6 +235,7 @@ void Responder::check_remote(RxJob* job, Time t) {
     remote_checked(job, t);
     return;
   }
+  if (looks_ahead_ && plan.first) expect_rest(*job, t);
   Translation& request = job->translation;
   request.key = plan.rkey;
   request.pd = job->qp->pd;
@@ -446,7 +483,7 @@ void Responder::placed(RxJob* job, Time t, Time next) {
   const std::uint32_t data = job->kept ? job->plan.length : job->placed - job->header_bytes;
   if (instruments_ != nullptr && data > 0) {
     stats::DeliveryMeter* meter = instruments_->meter_of(qp.qpn);
-    if (meter != nullptr) meter->deliver(data, t);
+    if (meter != nullptr) meter->deliver(data, job->came, t);
   }
   if (is_response(plan)) {
     if (transport::SendEntry* entry = qp.entry(plan.entry_number); entry != nullptr && plan.last) {

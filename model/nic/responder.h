@@ -37,6 +37,7 @@ class Responder : public sc_core::sc_module,
             transport::Transport& transport, bool move_bytes);
 
   void execute(RxJob* job, Time t) override;
+  void expect(const RxJob& job, Time t) override;
   void release_kept(QpContext& qp, Time t) override;
   void translated(Translation& request, Time t) override;
   void key_invalidated(RxJob* job, bool allowed, Time t) override;
@@ -57,6 +58,9 @@ class Responder : public sc_core::sc_module,
 
  private:
   void begin(RxJob* job, Time t);
+  void expect_rest(const RxJob& job, Time t);
+  template <typename Elements>
+  void expect_elements(const Elements& elements, std::uint32_t count, bool for_peer, Time t);
   void need_recv(RxJob* job, Time t, bool again);
   void place_in_recv(RxJob* job, Time t);
   void slice_datagram(RxJob* job, const protocol::RecvWqe& recv);
@@ -91,9 +95,11 @@ class Responder : public sc_core::sc_module,
   bool move_bytes_;
   bool drops_long_messages_;  ///< of UC and UD
   bool atomics_in_turn_;
-  std::uint64_t forward_granule_;              ///< bytes; 0: each packet is written on its own
-  std::uint64_t keeping_room_;                 ///< bytes that may wait for their granule, all QPs
-  bool unsolicited_;                           ///< immediate data of WRITEs take no RECV
+  bool looks_ahead_;               ///< translations are looked up before their turn
+  Time message_gap_;               ///< besides the stage's interval, of each request message
+  std::uint64_t forward_granule_;  ///< bytes; 0: each packet is written on its own
+  std::uint64_t keeping_room_;     ///< bytes that may wait for their granule, all QPs
+  bool unsolicited_;               ///< immediate data of WRITEs take no RECV
   const AddressBook* address_book_ = nullptr;  ///< null: whoever sends immediate data is answered
   PipelineStage stage_;
   stats::Instruments* instruments_ = nullptr;

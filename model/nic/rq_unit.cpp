@@ -89,14 +89,16 @@ bool RqUnit::front_here(const RecvQueue& queue, Time t, Waiter* waiter, bool aga
          cache_->acquire(place_of(queue, queue.wqes.front().index), t, waiter, again);
 }
 
-void RqUnit::consume(QpContext& qp, Time t) {
+void RqUnit::consume(QpContext& qp, Time /*t*/) {
   RecvQueue& queue = *qp.rq;
   if (queue.shared()) {
     qp.recv_held = false;
     return;
   }
   drop_front(queue);
-  if (queue.wqes.size() * 2 <= prefetch_) fetch(queue, t);
+  // At once: what is reserved for when the payload has left would pass payload that comes
+  // meanwhile.
+  if (queue.wqes.size() * 2 <= prefetch_) fetch(queue, sim_now());
 }
 
 void RqUnit::prefetch(QpContext& qp, Time t) { fetch(*qp.rq, t); }

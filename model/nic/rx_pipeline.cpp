@@ -26,6 +26,7 @@ RxPipeline::RxPipeline(const sc_core::sc_module_name& name, const config::NicCon
       by_role_(config.qpc_layout == config::QpcLayout::kByRole || config.qpc_read_entries > 0 ||
                config.qpc_cache.split),
       answers_need_context_(config.answers_need_context),
+      looks_ahead_(config.translation_order == config::TranslationOrder::kFree),
       clock_(config.clock_hz),
       stage_(this->name(), config.rx_parse, clock_),
       crc_rate_(config.mpa_crc_rate),
@@ -94,7 +95,9 @@ void RxPipeline::frame_arrived(protocol::Frame* frame, Time now) {
   job->responder = nullptr;
   job->wants_wqe = false;
   job->arrived = t;
+  job->came = now;
   job->in_port_buffer = true;
+  job->expected = false;
   const bool first = qp->rx_head == nullptr;
   // While held frames are executed, what arrives joins them in the reorder buffer.
   const bool joins = !first && (qp->early != nullptr || !qp->rx_tail->in_port_buffer);
@@ -106,8 +109,22 @@ void RxPipeline::frame_arrived(protocol::Frame* frame, Time now) {
   qp->rx_tail = job;
   if (first) {
     process(job, t, false);
-  } else if (joins) {
-    release_buffer(job, t);
+    return;
+  }
+  if (joins) release_buffer(job, t);
+  if (looks_ahead_) expect_next(*qp, t);
+}
+
+/// Tells of the packets behind the one in work what they will need, a few ahead: what is fetched
+/// for more would give way before its turn in a small cache.
+void RxPipeline::expect_next(const QpContext& qp, Time t) {
+  constexpr int kAhead = 4;
+  if (qp.rx_head == nullptr) return;
+  RxJob* job = qp.rx_head->next;
+  for (int i = 0; i < kAhead && job != nullptr; ++i, job = job->next) {
+    if (job->expected) continue;
+    job->expected = true;
+    responder->expect(*job, t);
   }
 }
 
@@ -237,8 +254,9 @@ void RxPipeline::run_queue(QpContext& qp, Time t) {
     }
   }
   if (qp.rx_head == nullptr) return;
-  // Not ahead of time: a backlog would take its places in all units at once, far ahead, and keep out
-  // what other queue pairs need sooner.
+  if (looks_ahead_) expect_next(qp, sim_now());
+  // Not ahead of time: a backlog would take its places in all units at once, far ahead, and keep
+  // out what other queue pairs need sooner.
   const Time at = std::max(t, qp.rx_head->arrived);
   if (at > sim_now()) {
     turns_.post(at, qp.rx_head);

@@ -80,6 +80,7 @@ class RxPipeline : public sc_core::sc_module, public RxPipelineIf {
   /// Whether the WQE that the frame answers is on chip; if not, the job is resumed when it is.
   bool wqe_here(RxJob* job, Time t, bool again);
   void run_queue(QpContext& qp, Time t);
+  void expect_next(const QpContext& qp, Time t);
   void turn_comes(RxJob*& job);
 
   transport::Transport& transport_;
@@ -89,6 +90,7 @@ class RxPipeline : public sc_core::sc_module, public RxPipelineIf {
   Pool<RxJob> jobs_;
   bool by_role_;  ///< what a context access is for matters
   bool answers_need_context_;
+  bool looks_ahead_;  ///< translations are looked up before their turn
   WqeCache* wqe_cache_ = nullptr;
   Clock clock_;
   PipelineStage stage_;

@@ -10,8 +10,8 @@ void SqScheduler::ContextWait::resume(Time now) {
   const bool is_response = response;
   const std::uint32_t kept = lane;
   owner->waits_.give(this);
-  owner->give_slot(kept);
-  if (owner->slots_free_[transmit_lane(context)] > 0) {
+  owner->give_slot(kept, 0);
+  if (!owner->full(transmit_lane(context))) {
     owner->serve(context, is_response, now, true);
   } else {
     // A datagram that came meanwhile goes by another lane.
@@ -37,6 +37,8 @@ SqScheduler::SqScheduler(const sc_core::sc_module_name& name, const config::NicC
       read_engine_(read_rate_.valid() || read_time_ > kTimeZero),
       granule_(config.fetch_granule),
       slots_(config.tx_slots),
+      buffer_(config.tx_buffer),
+      message_gap_(message_gap(config.message_rate, config.scheduler, Clock(config.clock_hz))),
       look_ahead_(stage_.interval() * static_cast<std::int64_t>(config.scheduler_look_ahead)),
       requests_(config.sq_scheduler, config.sq_weights),
       wake_("wake", this, &SqScheduler::wake),
@@ -75,7 +77,10 @@ Time SqScheduler::idle_time() const {
 }
 
 void SqScheduler::slot_freed(Time t, std::uint32_t lane) {
-  give_slot(lane);
+  Ring<std::uint32_t>& sent = under_way_[lane];
+  const std::uint32_t bytes = sent.empty() ? 0 : sent.front();
+  if (!sent.empty()) sent.pop_front();
+  give_slot(lane, bytes);
   end_stall(t);
   run();
 }
@@ -152,20 +157,22 @@ void SqScheduler::run() {
 bool SqScheduler::request_due(const QpContext& qp) {
   if (!qp.may_send()) return false;
   // With nothing decoded to send a pick makes sense when WQEs are to be fetched.
-  return !transport::Transport::idle(qp) || (qp.sq_fetched != qp.sq_producer && !qp.sq_fetching);
+  return !transport::Transport::idle(qp) || (qp.sq_fetched != qp.sq_producer && qp.sq_fetches == 0);
 }
 
 /// Takes queue pairs off the head of `list` as long as their lanes are full.
 void SqScheduler::park_all_blocked(SendTurns& list, bool response, Time now) {
-  while (!list.empty() && slots_free_[transmit_lane(*list.front())] == 0) {
+  while (!list.empty() && full(transmit_lane(*list.front()))) {
     if (list.front()->granule_open != 0) close_granule(*list.front(), now);
     parked_[transmit_lane(*list.front())].push_back(Parked{list.front(), response});
     list.pop_front();
   }
 }
 
-void SqScheduler::give_slot(std::uint32_t lane) {
-  if (slots_free_[lane]++ > 0) return;
+void SqScheduler::give_slot(std::uint32_t lane, std::uint32_t bytes) {
+  ++slots_free_[lane];
+  taken_[lane] -= bytes;
+  if (!full(lane) || no_room(lane)) return;
   // Its queue pairs take their turns again, in the order in which they lost them.
   full_lanes_ &= ~(1U << lane);
   Ring<Parked>& waiting = parked_[lane];
@@ -243,7 +250,7 @@ void SqScheduler::serve(QpContext& qp, bool response, Time t, bool again) {
   wait->response = response;
   if (!contexts->acquire(qp, role_of(qp, response), t, wait, again)) {
     wait->lane = transmit_lane(qp);
-    take_slot(wait->lane);  // others must not fill the transmit path meanwhile
+    take_slot(wait->lane, 0);  // others must not fill the transmit path meanwhile
     return;
   }
   waits_.give(wait);
@@ -316,6 +323,9 @@ void SqScheduler::serve_request(QpContext& qp, Time t) {
       qp.request_free_at =
           std::max(qp.request_free_at, sim_now()) + qp.rate->send(job->plan.length, sim_now());
     }
+    if (message_gap_ > kTimeZero && job->plan.message_offset == 0 && !job->plan.goes_on) {
+      stage_.occupy(t, message_gap_);
+    }
     if (wqe_cache_ != nullptr) hold_wqe(qp, job->plan);
     enqueue(qp, false, qp.request_from);
     mark_pick(qp, job->plan);
@@ -373,7 +383,8 @@ void SqScheduler::mark_pick(QpContext& qp, const transport::TxPlan& plan) const 
 
 void SqScheduler::start(QpContext& qp, TxJob* job, Time t) {
   job->lane = transmit_lane(qp, job->plan.entry_number);
-  take_slot(job->lane);
+  take_slot(job->lane, job->plan.length);
+  under_way_[job->lane].push_back(job->plan.length);
   job->qp = &qp;
   job->next = nullptr;
   job->piece = 0;

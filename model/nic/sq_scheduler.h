@@ -72,14 +72,21 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
   };
 
   void park_blocked(SendTurns& list, bool response, Time now) {
-    if (!list.empty() && slots_free_[transmit_lane(*list.front())] == 0) {
+    if (!list.empty() && full(transmit_lane(*list.front()))) {
       park_all_blocked(list, response, now);
     }
   }
   void park_all_blocked(SendTurns& list, bool response, Time now);
-  void give_slot(std::uint32_t lane);
-  void take_slot(std::uint32_t lane) {
-    if (--slots_free_[lane] == 0) full_lanes_ |= 1U << lane;
+  /// A place is free again, with room for `bytes` of payload.
+  void give_slot(std::uint32_t lane, std::uint32_t bytes);
+  void take_slot(std::uint32_t lane, std::uint32_t bytes) {
+    --slots_free_[lane];
+    taken_[lane] += bytes;
+    if (no_room(lane)) full_lanes_ |= 1U << lane;
+  }
+  bool full(std::uint32_t lane) const { return (full_lanes_ >> lane & 1U) != 0; }
+  bool no_room(std::uint32_t lane) const {
+    return slots_free_[lane] == 0 || (buffer_ != 0 && taken_[lane] >= buffer_);
   }
   void run();
   static bool request_due(const QpContext& qp);
@@ -125,10 +132,15 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
   DcUnit* connections_ = nullptr;
   std::uint32_t slots_;  ///< of each lane
   std::array<std::uint32_t, kTransmitLanes> slots_free_;
+  std::uint64_t buffer_;  ///< payload of the packets on a lane; 0: unlimited
+  std::array<std::uint64_t, kTransmitLanes> taken_{};
+  /// Of the packets on each lane. They leave in another order now and then; the sum is what counts.
+  std::array<Ring<std::uint32_t>, kTransmitLanes> under_way_;
   std::uint32_t lanes_seen_ = 0;  ///< bit i: some queue pair uses lane i
   std::uint32_t full_lanes_ = 0;
   std::array<Ring<Parked>, kTransmitLanes> parked_;  ///< in turn, but their lane is full
-  Time look_ahead_;  ///< picks made early at most, so that a late rival waits no longer
+  Time message_gap_;  ///< besides the stage's interval, of each message that begins
+  Time look_ahead_;   ///< picks made early at most, so that a late rival waits no longer
   SendTurns responses_;
   SendTurns requests_;
   bool response_turn_ = true;

@@ -64,4 +64,11 @@ class PipelineStage {
   stats::UnitStats stats_;
 };
 
+/// What a message keeps a stage busy besides the stage's own interval, so that it takes at most
+/// `rate` messages a microsecond; 0: no limit.
+inline Time message_gap(double rate, const config::StageConfig& stage, const Clock& clock) {
+  if (!(rate > 0)) return kTimeZero;
+  return std::max(kTimeZero, from_ns(1e3 / rate) - clock.cycles(stage.interval));
+}
+
 }  // namespace rnic::nic

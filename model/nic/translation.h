@@ -16,6 +16,14 @@ struct BusSegment {
   std::uint32_t bytes = 0;
 };
 
+/// Addresses that a request will ask for.
+struct ExpectedAccess {
+  std::uint32_t key = 0;
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+  bool responder = false;  ///< for the peer, not for own work
+};
+
 class TranslationClient;
 
 /// One request to the translation unit: check `check_length` bytes from `check_address` against the

@@ -31,6 +31,7 @@ TranslationUnit::TranslationUnit(const sc_core::sc_module_name& name,
       mtt_reach_(config.mtt_reach),
       mtt_fanout_(config.mtt_fanout),
       order_(config.translation_order),
+      flushes_(config.dereg_flushes_mtt),
       stage_(this->name(), config.translation, Clock(config.clock_hz)),
       page_interval_(Clock(config.clock_hz).cycles(config.translation_page_interval)),
       mpt_(std::string(this->name()) + ".mpt_cache", shared_part(config.mpt_cache), seed,
@@ -87,6 +88,37 @@ void TranslationUnit::translate(Translation& request, Time t) {
     }
   }
   proceed(request, stage_.pass(t));
+}
+
+void TranslationUnit::expect(const ExpectedAccess& access, Time t) {
+  const std::uint32_t index = protocol::key_index(access.key);
+  if (order_ != config::TranslationOrder::kFree || access.bytes == 0 || index >= mpt_entries_) {
+    return;
+  }
+  const std::size_t half = access.responder ? 1 : 0;
+  t = stage_.pass(t);
+  const MptLine* line = mpt_of_[half]->lookup(index, true);
+  if (line == nullptr) {
+    const std::uint64_t at = mpt_base_ + std::uint64_t{index} * MptLine::kLineBytes;
+    mpt_of_[half]->prefetch(LineFetch{index, at, MptLine::kLineBytes, 0, index}, t,
+                            *dma.operator->());
+    return;
+  }
+  const protocol::MptEntry& mpt = line->entry;
+  const bool inside = mpt.key == access.key && mpt.state == protocol::MptState::kValid &&
+                      mpt.type != protocol::MptType::kImplicit && access.address >= mpt.start &&
+                      access.bytes <= mpt.length &&
+                      access.address - mpt.start <= mpt.length - access.bytes;
+  if (!inside) return;  // it will be refused, or needs more than one step
+  const std::uint32_t bytes = protocol::MttEntry::kBytes << mtt_line_log2_;
+  const std::uint64_t first = protocol::locate(mpt, access.address).index >> mtt_line_log2_;
+  const std::uint64_t last =
+      protocol::locate(mpt, access.address + access.bytes - 1).index >> mtt_line_log2_;
+  for (std::uint64_t number = first; number <= last; ++number) {
+    mtt_of_[half]->prefetch(
+        LineFetch{number, mtt_base_ + number * bytes, bytes, directories(mpt.mtt_count), number}, t,
+        *dma.operator->());
+  }
 }
 
 void TranslationUnit::wait_for_turn(Translation& request) {
@@ -310,6 +342,9 @@ void TranslationUnit::invalidate(std::uint32_t key, std::uint32_t first_mtt, std
                  marks->lower_bound(std::uint64_t{first_mtt} + count));
   }
   invalidate_mtts(first_mtt, count);
+  if (!flushes_) return;
+  mtt_.forget_all();
+  if (responder_mtt_ != nullptr) responder_mtt_->forget_all();
 }
 
 void TranslationUnit::invalidate_mtts(std::uint64_t first, std::uint64_t count) {

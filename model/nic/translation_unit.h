@@ -49,6 +49,7 @@ class TranslationUnit : public sc_core::sc_module, public TranslationIf {
                   std::uint32_t mpt_entries, MissBudget& budget);
 
   void translate(Translation& request, Time t) override;
+  void expect(const ExpectedAccess& access, Time t) override;
   /// Reads that must be made one after the other, before that of a line, for a region of
   /// `mtt_count` translations.
   std::uint32_t directories(std::uint64_t mtt_count) const;
@@ -93,6 +94,7 @@ class TranslationUnit : public sc_core::sc_module, public TranslationIf {
   std::uint64_t mtt_reach_;
   std::uint64_t mtt_fanout_;
   config::TranslationOrder order_;
+  bool flushes_;  ///< a deregistration empties the MTT cache
   PipelineStage stage_;
   Time page_interval_;
   ContextCache<MptLine> mpt_;

@@ -33,6 +33,15 @@ class WaitList {
     tail_ = waiter;
   }
 
+  /// Resumes who has waited longest, if anybody does.
+  void resume_first(Time now) {
+    if (head_ == nullptr) return;
+    Waiter* waiter = head_;
+    head_ = waiter->next_waiter;
+    if (head_ == nullptr) tail_ = nullptr;
+    waiter->resume(now);
+  }
+
   /// Resumes everybody in order; those who wait again join a new list.
   void resume_all(Time now) {
     Waiter* waiter = head_;

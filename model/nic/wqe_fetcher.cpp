@@ -15,6 +15,7 @@ WqeFetcher::WqeFetcher(const sc_core::sc_module_name& name, const config::NicCon
     : sc_module(name),
       prefetch_(config.wqe_prefetch),
       buffered_(config.wqe_buffer),
+      fetches_of_qp_(std::max(2U, config.wqe_buffer / config.wqe_prefetch) - 1),
       stage_(this->name(), config.wqe_decode, Clock(config.clock_hz)) {
   wqes.bind(*this);
 }
@@ -25,23 +26,34 @@ std::size_t WqeFetcher::waiting(const QpContext& qp) {
          static_cast<std::size_t>(std::min<std::uint64_t>(qp.tx_number - qp.sq_base, qp.sq.size()));
 }
 
+/// Whether one read more finds room for what it brings. One place is that of the WQE in work.
+bool WqeFetcher::room_for(const QpContext& qp) const {
+  if (qp.sq_fetches >= fetches_of_qp_) return false;
+  const std::size_t taken = waiting(qp) + qp.sq_coming;
+  return taken == 0 || taken + prefetch_ < buffered_;
+}
+
 void WqeFetcher::fetch(QpContext& qp, Time t) {
-  if (qp.sq_fetching || qp.sq_fetched == qp.sq_producer) return;
-  if (waiting(qp) * 2 >= buffered_) return;
-  const std::uint32_t ring_blocks = 1U << qp.sq_log_blocks;
   // A WQE that the last read cut says in its first block how many more it has.
   const auto kept = static_cast<std::uint32_t>(qp.sq_cut.size() / kWqeBlockBytes);
-  const std::uint32_t missing = kept > 0 ? protocol::peek_wqe_blocks(qp.sq_cut.data()) - kept : 0;
-  const std::uint32_t posted = static_cast<std::uint16_t>(qp.sq_producer - qp.sq_fetched) - kept;
-  const std::uint32_t position = (qp.sq_fetched + kept) & (ring_blocks - 1);
-  const std::uint32_t blocks = std::min(posted, std::max(prefetch_, missing));
-  Fetch* fetch = fetches_pool_.take();
+  while (room_for(qp)) {
+    const std::uint32_t known = kept + qp.sq_coming;
+    const std::uint32_t posted = static_cast<std::uint16_t>(qp.sq_producer - qp.sq_fetched) - known;
+    if (posted == 0) return;
+    const bool cut = kept > 0 && qp.sq_coming == 0;
+    const std::uint32_t missing = cut ? protocol::peek_wqe_blocks(qp.sq_cut.data()) - kept : 0;
+    start(qp, qp.sq_fetched + known, std::min(posted, std::max(prefetch_, missing)), t);
+  }
+}
+
+void WqeFetcher::start(QpContext& qp, std::uint32_t first, std::uint32_t blocks, Time t) {
+  const std::uint32_t ring_blocks = 1U << qp.sq_log_blocks;
+  const std::uint32_t position = first & (ring_blocks - 1);
+  WqeFetch* fetch = fetches_pool_.take();
   fetch->qp = &qp;
-  fetch->blocks = kept + blocks;
-  fetch->bytes.assign(qp.sq_cut.begin(), qp.sq_cut.end());
-  fetch->bytes.resize(std::size_t{kept + blocks} * kWqeBlockBytes);
-  qp.sq_cut.clear();
-  std::uint8_t* into = fetch->bytes.data() + std::size_t{kept} * kWqeBlockBytes;
+  fetch->next = nullptr;
+  fetch->blocks = blocks;
+  fetch->bytes.resize(std::size_t{blocks} * kWqeBlockBytes);
   if (free_slots_.empty()) {
     free_slots_.push_back(static_cast<std::uint32_t>(in_flight_.size()));
     in_flight_.push_back(nullptr);
@@ -49,11 +61,15 @@ void WqeFetcher::fetch(QpContext& qp, Time t) {
   fetch->slot = free_slots_.back();
   free_slots_.pop_back();
   in_flight_[fetch->slot] = fetch;
-  qp.sq_fetching = true;
+  ++qp.sq_fetches;
+  qp.sq_coming += blocks;
+  (qp.sq_newest != nullptr ? qp.sq_newest->next : qp.sq_oldest) = fetch;
+  qp.sq_newest = fetch;
   ++fetches_;
   fetch->idle = scheduler->idle_time();
   const std::uint32_t before_wrap = std::min(blocks, ring_blocks - position);
   fetch->parts = before_wrap < blocks ? 2 : 1;
+  std::uint8_t* into = fetch->bytes.data();
   dma->dma_read(t, qp.sq_address + std::uint64_t{position} * kWqeBlockBytes,
                 before_wrap * kWqeBlockBytes, into, tlm_ext::Purpose::kWqe, this, fetch->slot);
   if (before_wrap < blocks) {
@@ -64,28 +80,39 @@ void WqeFetcher::fetch(QpContext& qp, Time t) {
 }
 
 void WqeFetcher::dma_done(std::uint64_t token) {
-  Fetch* fetch = in_flight_[token];
+  WqeFetch* fetch = in_flight_[token];
   if (--fetch->parts > 0) return;
-  const Time now = sim_now();
-  QpContext& qp = *fetch->qp;
-  qp.sq_fetching = false;
-  if (waiting(qp) == 0) count_starvation(*fetch);
-  const Time first_start = stage_.start_of(now);
-  const std::uint32_t used = decode(qp, fetch->bytes.data(), fetch->blocks, now);
-  qp.sq_fetched = static_cast<std::uint16_t>(qp.sq_fetched + used);
-  qp.sq_cut.assign(fetch->bytes.begin() + std::ptrdiff_t{used} * std::ptrdiff_t{kWqeBlockBytes},
-                   fetch->bytes.end());
-  in_flight_[fetch->slot] = nullptr;
-  free_slots_.push_back(fetch->slot);
-  fetches_pool_.give(fetch);
-  if (qp.flushes_sends()) {
-    completion->retire(qp, now);
-  } else {
-    scheduler->activate(qp, used == 0 ? now : first_start + stage_.latency());
+  take(*fetch->qp, sim_now());
+}
+
+void WqeFetcher::take(QpContext& qp, Time now) {
+  while (qp.sq_oldest != nullptr && qp.sq_oldest->parts == 0) {
+    WqeFetch* fetch = qp.sq_oldest;
+    qp.sq_oldest = fetch->next;
+    if (qp.sq_oldest == nullptr) qp.sq_newest = nullptr;
+    --qp.sq_fetches;
+    qp.sq_coming -= fetch->blocks;
+    if (waiting(qp) == 0) count_starvation(*fetch);
+    const Time first_start = stage_.start_of(now);
+    std::vector<std::uint8_t>& bytes = fetch->bytes;
+    bytes.insert(bytes.begin(), qp.sq_cut.begin(), qp.sq_cut.end());
+    const std::uint32_t used =
+        decode(qp, bytes.data(), static_cast<std::uint32_t>(bytes.size() / kWqeBlockBytes), now);
+    qp.sq_fetched = static_cast<std::uint16_t>(qp.sq_fetched + used);
+    qp.sq_cut.assign(bytes.begin() + std::ptrdiff_t{used} * std::ptrdiff_t{kWqeBlockBytes},
+                     bytes.end());
+    in_flight_[fetch->slot] = nullptr;
+    free_slots_.push_back(fetch->slot);
+    fetches_pool_.give(fetch);
+    if (qp.flushes_sends()) {
+      completion->retire(qp, now);
+    } else {
+      scheduler->activate(qp, used == 0 ? now : first_start + stage_.latency());
+    }
   }
 }
 
-void WqeFetcher::count_starvation(const Fetch& fetch) {
+void WqeFetcher::count_starvation(const WqeFetch& fetch) {
   const Time idle = scheduler->idle_time();
   const Time from = std::max(fetch.idle, idle_counted_);
   if (idle <= from) return;
@@ -95,7 +122,7 @@ void WqeFetcher::count_starvation(const Fetch& fetch) {
 
 bool WqeFetcher::blueflame(QpContext& qp, const std::uint8_t* blocks, std::uint32_t count, Time t) {
   const auto expected = static_cast<std::uint16_t>(qp.sq_fetched + count);
-  if (qp.sq_fetching || qp.sq_producer != expected) return false;
+  if (qp.sq_fetches > 0 || qp.sq_producer != expected) return false;
   const std::uint32_t used = decode(qp, blocks, count, t);
   qp.sq_fetched = static_cast<std::uint16_t>(qp.sq_fetched + used);
   return used == count;

@@ -12,9 +12,21 @@
 
 namespace rnic::nic {
 
+/// A read of a send ring.
+struct WqeFetch {
+  QpContext* qp = nullptr;
+  WqeFetch* next = nullptr;  ///< of the same queue pair, begun later
+  std::uint32_t blocks = 0;
+  std::uint32_t slot = 0;
+  std::uint32_t parts = 0;  ///< reads still to come (two when the ring wraps)
+  Time idle{0};             ///< SchedulerIf::idle_time() when it began
+  std::vector<std::uint8_t> bytes;
+};
+
 /// Reads WQEs from the send ring in host memory, several at a time, and decodes them into the QP's
-/// send queue. What a read brings of a WQE that it cuts is kept. A BlueFlame write that arrives in
-/// order brings its WQE along and needs no read.
+/// send queue, in order. As many reads of a queue pair are under way as nic.wqe_buffer has room
+/// for, beside what waits to be sent. What a read brings of a WQE that it cuts is kept. A BlueFlame
+/// write that arrives in order brings its WQE along and needs no read.
 class WqeFetcher : public sc_core::sc_module, public WqeFetchIf, public pcie::DmaClient {
  public:
   sc_core::sc_export<WqeFetchIf> wqes{"wqes"};
@@ -34,29 +46,25 @@ class WqeFetcher : public sc_core::sc_module, public WqeFetchIf, public pcie::Dm
   std::uint64_t fetches() const { return fetches_; }
 
  private:
-  struct Fetch {
-    QpContext* qp = nullptr;
-    std::uint32_t blocks = 0;
-    std::uint32_t slot = 0;
-    std::uint32_t parts = 0;  ///< reads still to come (two when the ring wraps)
-    Time idle{0};             ///< SchedulerIf::idle_time() when it began
-    std::vector<std::uint8_t> bytes;
-  };
-
+  void start(QpContext& qp, std::uint32_t first, std::uint32_t blocks, Time t);
+  /// What has come in order goes on to the decoder.
+  void take(QpContext& qp, Time now);
   /// Decodes up to `count` blocks; returns how many belong to whole WQEs.
   std::uint32_t decode(QpContext& qp, const std::uint8_t* bytes, std::uint32_t count, Time t);
 
   static std::size_t waiting(const QpContext& qp);
+  bool room_for(const QpContext& qp) const;
   /// A fetch is over that its queue pair has waited for: time in which the scheduler had nothing to
   /// send meanwhile is a stall.
-  void count_starvation(const Fetch& fetch);
+  void count_starvation(const WqeFetch& fetch);
 
   std::uint32_t prefetch_;
   std::uint32_t buffered_;
+  std::uint32_t fetches_of_qp_;  ///< reads under way, while the first of them is in work
   PipelineStage stage_;
   stats::Instruments* traces_ = nullptr;
-  Pool<Fetch> fetches_pool_;
-  std::vector<Fetch*> in_flight_;
+  Pool<WqeFetch> fetches_pool_;
+  std::vector<WqeFetch*> in_flight_;
   std::vector<std::uint32_t> free_slots_;
   std::uint64_t fetches_ = 0;
   Time idle_counted_{0};  ///< of the scheduler's idle time, up to where stalls have been counted

@@ -167,6 +167,12 @@ FrameUse RcTransport::use_of(const protocol::Frame& frame) const {
   return {info.is_response(), info.is_read() || atomic};
 }
 
+FrameTarget RcTransport::target_of(const protocol::Frame& frame) const {
+  const Incoming in = decode(frame);
+  if (!in.info.has_reth) return {};
+  return {in.reth.rkey, in.reth.va, in.reth.dma_length};
+}
+
 RcTransport::Incoming RcTransport::decode(const protocol::Frame& frame) const {
   Incoming in;
   const std::uint8_t* p = frame.header + encapsulation_.outer_bytes();

@@ -57,6 +57,7 @@ class RcTransport : public Transport {
   void build(const QueuePair& qp, const TxPlan& plan, protocol::Frame& frame) const override;
   std::uint32_t destination(const protocol::Frame& frame) override;
   FrameUse use_of(const protocol::Frame& frame) const override;
+  FrameTarget target_of(const protocol::Frame& frame) const override;
   void receive(QueuePair& qp, const protocol::Frame& frame, Time now, RxPlan& plan) override;
   void accept(QueuePair& qp, const RxPlan& plan, Time now, stats::MessageTrace* trace) override;
   void answer_atomic(QueuePair& qp, const RxPlan& plan, Time now) override;

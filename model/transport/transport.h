@@ -127,6 +127,14 @@ struct FrameUse {
   bool read = false;           ///< belongs to a READ or an atomic
 };
 
+/// Where a request's frame itself says that its message goes to, or comes from; no bytes: it does
+/// not say.
+struct FrameTarget {
+  std::uint32_t rkey = 0;
+  std::uint64_t address = 0;
+  std::uint32_t bytes = 0;  ///< of the whole message
+};
+
 /// Reliability and framing that differ between the wires, without time of its own: it decides, the
 /// NIC's units spend the time. One object a NIC; per-connection state lives in the QueuePair.
 class Transport {
@@ -171,6 +179,9 @@ class Transport {
   /// What a frame that destination() accepted touches. A stream transport has one state for both
   /// halves, which counts as the responder's.
   virtual FrameUse use_of(const protocol::Frame& /*frame*/) const { return {}; }
+
+  /// Where a frame that destination() accepted wants memory to be accessed, before its turn.
+  virtual FrameTarget target_of(const protocol::Frame& /*frame*/) const { return {}; }
 
   /// Runs an arriving frame through the connection's state machine.
   virtual void receive(QueuePair& qp, const protocol::Frame& frame, Time now, RxPlan& plan) = 0;

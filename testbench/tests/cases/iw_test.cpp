@@ -209,7 +209,15 @@ TEST(CaseIW, IW07_WithLossTheOthersAreAtAShortRoundTrip) {
   for (const char* loss : {"1e-4", "1e-3"}) {
     const double roce = stream(kGoBackN, loss, "4us");
     EXPECT_GT(stream(kSelective, loss, "4us"), roce) << loss;
-    EXPECT_GT(stream({{"transport.protocol", "iwarp"}}, loss, "4us"), roce) << loss;
+    // Of some 44 losses at 1e-3 one in 23 runs hits a retransmission, which costs TCP a time-out of
+    // 10 ms, a quarter of the run: what counts is the mean over several.
+    double iwarp = 0;
+    double others = 0;
+    for (const char* seed : {"1", "2", "3", "4", "5"}) {
+      iwarp += stream({{"transport.protocol", "iwarp"}, {"sim.seed", seed}}, loss, "4us");
+      others += stream(with(kGoBackN, {{"sim.seed", seed}}), loss, "4us");
+    }
+    EXPECT_GT(iwarp, others) << loss;
   }
 }
 

@@ -223,6 +223,7 @@ ProgramRun reads(int qps, int window, int total = 0) {
                             {"transport.max_rd_atomic", std::to_string(std::min(window, 32))},
                             {"nic.max_rd_atomic", "32"},
                             {"nic.context_misses", "2"},
+                            {"nic.tx_slots", "32"},
                             {"nic.wqe_cache.misses", "2"},
                             {"link.delay", "4us"},
                             {"link.flow_control", "none"},

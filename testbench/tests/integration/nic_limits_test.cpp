@@ -432,5 +432,42 @@ TEST(NicLimitsTest, DeeperPrefetchFeedsAQueuePair) {
   }
 }
 
+/// A data sheet's figure counts messages, whatever they do.
+TEST(NicLimits, MessageRateOfEveryOperation) {
+  for (const char* op : {"write", "read", "send", "write_imm"}) {
+    for (const char* cap : {"10", "75"}) {
+      SCOPED_TRACE(std::string(op) + " " + cap);
+      const ProgramRun run = run_well({{"workload.op", op},
+                                       {"workload.pattern", "bandwidth"},
+                                       {"workload.msg_size", "8B"},
+                                       {"workload.iterations", "4000"},
+                                       {"workload.qps", "64"},
+                                       {"workload.threads", "16"},
+                                       {"workload.depth", "64"},
+                                       {"workload.post_batch", "16"},
+                                       {"workload.recv_batch", "16"},
+                                       {"workload.signal_every", "16"},
+                                       {"nic.message_rate", cap},
+                                       {"sim.payload", "none"}});
+      const double expected = std::stod(cap);
+      EXPECT_LE(run.number("/message_rate_mops"), 1.001 * expected);
+      EXPECT_GE(run.number("/message_rate_mops"), 0.97 * expected);
+      const auto unit = run.result["bottleneck"]["unit"].get<std::string>();
+      EXPECT_TRUE(unit == "host0.nic.sq_scheduler" || unit == "host1.nic.responder") << unit;
+    }
+  }
+}
+
+/// Packets of one message count once.
+TEST(NicLimits, MessageRateDoesNotBoundPackets) {
+  const ProgramRun run = run_well({{"workload.op", "write"},
+                                   {"workload.pattern", "bandwidth"},
+                                   {"workload.msg_size", "64KiB"},
+                                   {"workload.iterations", "300"},
+                                   {"nic.message_rate", "0.5"},
+                                   {"sim.payload", "none"}});
+  EXPECT_GT(run.number("/throughput_gbps"), 95);  // 0.19 M/s
+}
+
 }  // namespace
 }  // namespace rnic::testbench

@@ -20,12 +20,18 @@ config::NicConfig fetcher_config() {
   config::NicConfig config = nic_config();
   config.wqe_decode = {4, 2};
   config.wqe_prefetch = 4;
-  config.wqe_buffer = 16;
+  config.wqe_buffer = 8;
+  return config;
+}
+
+config::NicConfig with_buffer(std::uint32_t wqes) {
+  config::NicConfig config = fetcher_config();
+  config.wqe_buffer = wqes;
   return config;
 }
 
 struct Rig {
-  Rig() : unit("unit", fetcher_config()) {
+  explicit Rig(const config::NicConfig& config = fetcher_config()) : unit("unit", config) {
     unit.dma.bind(dma);
     unit.scheduler.bind(scheduler);
     unit.completion.bind(completion);
@@ -82,6 +88,7 @@ TEST(WqeFetcher, ReadsWhatIsPostedUpToThePrefetch) {
   // In the device at 110; each decode takes 4, and the fourth starts at 116.
   EXPECT_EQ(rig.scheduler.activated, (std::vector<QpCall>{{kQpn, nanoseconds(114)}}));
   EXPECT_EQ(rig.qp.sq[3].decode_start, nanoseconds(116));
+  rig.qp.tx_number = 1;  // one is sent
   rig.unit.fetch(rig.qp, sim_now());
   sc_core::sc_start();
   EXPECT_EQ(rig.dma.reads.at(1).address, kRing + 4 * kWqeBlockBytes);
@@ -157,18 +164,50 @@ TEST(WqeFetcher, BehindACutWqeThePrefetchGoesOn) {
   EXPECT_EQ(rig.qp.sq.size(), 3U);
 }
 
-TEST(WqeFetcher, StopsWhenHalfTheBufferIsFull) {
-  Rig rig;
-  for (int i = 0; i < 12; ++i) rig.post();
-  for (int i = 0; i < 4; ++i) {
+TEST(WqeFetcher, NeverHoldsMoreThanItsBuffer) {
+  Rig rig(with_buffer(16));
+  for (int i = 0; i < 15; ++i) rig.post();
+  for (int i = 0; i < 6; ++i) {
     rig.unit.fetch(rig.qp, sim_now());
     sc_core::sc_start();
   }
-  EXPECT_EQ(rig.qp.sq.size(), 8U);  // of 16
-  rig.qp.tx_number = 1;             // one is sent, though not completed
+  EXPECT_EQ(rig.qp.sq.size(), 12U);  // the next four would take the place of the one in work
+  rig.qp.tx_number = 1;              // one is sent, though not completed
   rig.unit.fetch(rig.qp, sim_now());
   sc_core::sc_start();
-  EXPECT_EQ(rig.qp.sq.size(), 12U);
+  EXPECT_EQ(rig.qp.sq.size(), 15U);
+}
+
+TEST(WqeFetcher, AsManyReadsAreUnderWayAsTheBufferHasRoomFor) {
+  // Three reads of four WQEs beside a fourth place in work: 40 WQEs take 4 round trips, not 10.
+  Rig rig(with_buffer(16));
+  for (int i = 0; i < 12; ++i) rig.post();
+  rig.unit.fetch(rig.qp, nanoseconds(10));
+  ASSERT_EQ(rig.dma.reads.size(), 3U);
+  EXPECT_EQ(rig.qp.sq_fetches, 3U);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(rig.dma.reads[i].address, kRing + i * 4 * kWqeBlockBytes);
+    EXPECT_EQ(rig.dma.reads[i].bytes, 4 * kWqeBlockBytes);
+  }
+  sc_core::sc_start();
+  ASSERT_EQ(rig.qp.sq.size(), 12U);
+  for (std::uint16_t i = 0; i < 12; ++i) EXPECT_EQ(rig.qp.sq[i].wqe.index, i);
+  EXPECT_EQ(rig.qp.sq_fetches, 0U);
+  EXPECT_EQ(rig.qp.sq_coming, 0U);
+}
+
+TEST(WqeFetcher, AWqeThatTwoReadsBringIsPutTogether) {
+  Rig rig(with_buffer(16));
+  rig.post(3);
+  rig.post(3);  // blocks 3 to 5: the first of two reads under way brings one of them
+  rig.post(2);
+  rig.unit.fetch(rig.qp, kTimeZero);
+  ASSERT_EQ(rig.dma.reads.size(), 2U);
+  sc_core::sc_start();
+  ASSERT_EQ(rig.qp.sq.size(), 3U);
+  EXPECT_EQ(rig.qp.sq[1].wqe.sge_count, 10U);
+  EXPECT_EQ(rig.qp.sq[2].wqe.index, 6U);
+  EXPECT_TRUE(rig.qp.sq_cut.empty());
 }
 
 TEST(WqeFetcher, AMalformedWqeBecomesAnErrorOfItsOwn) {
