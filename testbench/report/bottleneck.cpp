@@ -249,7 +249,7 @@ std::string worst_cache(const Result& result, const char* part) {
 }
 
 /// What the wait is for; empty when it follows from a limit elsewhere.
-std::string wait_clause(const Result& result, stats::StallCause cause) {
+std::string wait_clause(const Result& result, const UnitResult& unit, stats::StallCause cause) {
   switch (cause) {
     case stats::StallCause::kNoCredit:
       return "flow-control credits: the buffer behind it is smaller than the rate times the round "
@@ -264,8 +264,12 @@ std::string wait_clause(const Result& result, stats::StallCause cause) {
     case stats::StallCause::kTranslation:
       return "address translations from host memory" + worst_cache(result, "t_cache");
     case stats::StallCause::kWqe:
-      return "WQEs from host memory: nic.wqe_prefetch or more QPs would overlap the fetches" +
-             worst_cache(result, "wqe_cache");
+      if (unit.name.find("wqe_cache") != std::string::npos) {
+        return "WQEs that had to give way and are read from host memory again" +
+               worst_cache(result, "wqe_cache");
+      }
+      return "WQEs from host memory: nic.wqe_buffer, nic.wqe_prefetch or more QPs would overlap "
+             "the fetches";
     default:
       return {};
   }
@@ -289,8 +293,13 @@ std::optional<Bottleneck> longest_wait(const Result& result, const std::vector<R
   for (const UnitResult& unit : result.units) {
     for (std::size_t i = 0; i < unit.stalled.size(); ++i) {
       const auto cause = static_cast<stats::StallCause>(i);
-      if (unit.stalled[i] < share || wait_clause(result, cause).empty()) continue;
+      if (unit.stalled[i] < share || wait_clause(result, unit, cause).empty()) continue;
       if (longest != nullptr && unit.stalled[i] <= share) continue;
+      // Of alike units that wait as much, the first host's: it sends in most workloads.
+      if (longest != nullptr && unit.stalled[i] <= share + kAsBusy &&
+          without_digits(unit.name) == without_digits(longest->name)) {
+        continue;
+      }
       if (cause == stats::StallCause::kNoTag && credits_hold_tags(result, unit)) continue;
       longest = &unit;
       longest_cause = cause;
@@ -302,8 +311,34 @@ std::optional<Bottleneck> longest_wait(const Result& result, const std::vector<R
   bottleneck.unit = longest->name;
   bottleneck.utilization = longest->utilization;
   bottleneck.why = busiest_clause(ranked) + ", but " + longest->name + " waits " + percent(share) +
-                   " of the time for " + wait_clause(result, longest_cause);
+                   " of the time for " + wait_clause(result, *longest, longest_cause);
   add_next(bottleneck, next_resource(ranked, without_digits(longest->name)));
+  return bottleneck;
+}
+
+/// A port that sends whenever it may, but is paused or without credits for the rest of the time.
+std::optional<Bottleneck> held_port(const Result& result, const std::vector<Resource>& ranked) {
+  constexpr double kNoticed = 0.05;
+  const UnitResult* held = nullptr;
+  stats::StallCause why{};
+  double share = kNoticed;
+  for (const UnitResult& unit : result.units) {
+    for (const auto cause : {stats::StallCause::kPaused, stats::StallCause::kNoCredit}) {
+      const double stalled = unit.stalled[static_cast<std::size_t>(cause)];
+      if (stalled < share || stalled + unit.utilization < kAllTheTime) continue;
+      held = &unit;
+      why = cause;
+      share = stalled;
+    }
+  }
+  if (held == nullptr) return std::nullopt;
+  Bottleneck bottleneck;
+  bottleneck.unit = held->name;
+  bottleneck.utilization = held->utilization;
+  bottleneck.why = held->name + " sends whenever it may (" + percent(held->utilization) +
+                   " of the time), but waits " + percent(share) + " of the time for " +
+                   wait_clause(result, *held, why);
+  add_next(bottleneck, next_resource(ranked, without_digits(held->name)));
   return bottleneck;
 }
 
@@ -421,6 +456,17 @@ std::optional<Bottleneck> receiver_not_ready(const Result& result,
     bottleneck.utilization =
         std::max(bottleneck.utilization,
                  host.held[static_cast<std::size_t>(transport::Hold::kReceiverNotReady)]);
+  }
+  if (const std::uint64_t faults = sum_counter(result, "page_faults"); 2 * faults >= naks) {
+    bottleneck.unit = "transport.min_rnr_timer";
+    bottleneck.why = busiest_clause(ranked) + ", but pages of the receiver were missing " +
+                     grouped(faults) +
+                     " times (workload.odp), which it answers with RNR NAK, and " +
+                     "senders waited " + percent(bottleneck.utilization) +
+                     " of the time (transport.min_rnr_timer); workload.odp_prefetch or a larger "
+                     "memory.odp_granularity would help";
+    add_next(bottleneck, next_resource(ranked, ""));
+    return bottleneck;
   }
   bottleneck.why = busiest_clause(ranked) + ", but the receiver had no RECV ready " +
                    grouped(naks) + " times (RNR NAK), and senders waited " +
@@ -545,6 +591,7 @@ Bottleneck find_bottleneck(const Result& result) {
   }
   if (auto wait = longest_wait(result, ranked, std::max(busiest, kStalledMost))) return *wait;
   if (busiest >= kSaturated) return saturated(ranked);
+  if (auto port = held_port(result, ranked)) return *port;
   if (auto recvs = receiver_not_ready(result, ranked)) return *recvs;
   if (auto hold = longest_hold(result, ranked)) return *hold;
   if (auto losses = recovery(result, ranked)) return *losses;

@@ -15,9 +15,11 @@ inline constexpr double kStalledMost = 0.5;
 /// - latency pattern: the longest stage, for one message at a time saturates nothing;
 /// - otherwise the busiest of units, CPUs (without polls in vain), PCIe directions and link ports,
 ///   if it is busy nearly all the time;
-/// - otherwise the longest wait (credits, pause, tags, context, translation, WQE), if it is long and
+/// - otherwise the longest wait (credits, pause, tags, context, translation, WQE), if it is long
+/// and
 ///   longer than anything is busy;
 /// - otherwise the busiest, if it is saturated;
+/// - otherwise a port that is always sending, paused or without credits;
 /// - otherwise what keeps queue pairs from sending what they have (a window of the transport, RECVs
 ///   of the peer), if it does most of the time;
 /// - otherwise recovery from losses, if packets were sent again;

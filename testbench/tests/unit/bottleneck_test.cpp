@@ -126,6 +126,44 @@ TEST(Bottleneck, MissesNameTheWorstCache) {
   EXPECT_TRUE(says(find_bottleneck(result), "20 % of look-ups hit in host0.nic.mtt_cache"));
 }
 
+TEST(Bottleneck, WqesThatAreReadAgainAreNotThoseThatAreFetched) {
+  Result result = bandwidth_result();
+  UnitResult cache = unit("host0.nic.wqe_cache", 0);
+  cache.stalled[static_cast<std::size_t>(stats::StallCause::kWqe)] = 0.9;
+  result.units.push_back(cache);
+  result.caches = {{"host0.nic.wqe_cache", 10, 90}};
+  const Bottleneck bottleneck = find_bottleneck(result);
+  EXPECT_EQ(bottleneck.unit, "host0.nic.wqe_cache");
+  EXPECT_TRUE(says(bottleneck, "had to give way")) << bottleneck.why;
+  EXPECT_TRUE(says(bottleneck, "10 % of look-ups hit")) << bottleneck.why;
+}
+
+TEST(Bottleneck, APortThatSendsWheneverItMay) {
+  // Neither its wire nor its pauses take most of the time, but both together all of it.
+  for (const auto cause : {stats::StallCause::kPaused, stats::StallCause::kNoCredit}) {
+    Result result = bandwidth_result();
+    UnitResult port = unit("host0.nic.port", 0.6);
+    port.stalled[static_cast<std::size_t>(cause)] = 0.38;
+    result.units.push_back(port);
+    const Bottleneck bottleneck = find_bottleneck(result);
+    EXPECT_EQ(bottleneck.unit, "host0.nic.port");
+    EXPECT_TRUE(says(bottleneck, "waits 38 % of the time for")) << bottleneck.why;
+    // With time to spare it is not what limits.
+    result.units.back().utilization = 0.5;
+    EXPECT_NE(find_bottleneck(result).unit, "host0.nic.port");
+  }
+}
+
+TEST(Bottleneck, MissingPagesAreToldFromMissingRecvs) {
+  Result result = bandwidth_result();
+  result.sim.data_packets = 1000;
+  result.counters = {{{"rnr_naks_sent", 50}, {"page_faults", 50}}};
+  EXPECT_EQ(find_bottleneck(result).unit, "transport.min_rnr_timer");
+  EXPECT_TRUE(says(find_bottleneck(result), "workload.odp"));
+  result.counters = {{{"rnr_naks_sent", 50}, {"page_faults", 3}}};
+  EXPECT_EQ(find_bottleneck(result).unit, "workload.recv_depth");
+}
+
 TEST(Bottleneck, WindowWhenNothingIsBusy) {
   Result result = bandwidth_result();
   result.units.push_back(unit("host0.nic.packetizer", 0.6));
