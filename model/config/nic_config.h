@@ -32,6 +32,7 @@ struct CacheConfig {
   std::uint32_t prefetch = 0;    ///< lines fetched ahead with one that is missing
   std::uint32_t l0_entries = 0;  ///< of a first level in front; 0: none
   std::uint32_t l0_ways = 0;
+  std::uint32_t refetch = 0;  ///< bytes of the ring that are read when a WQE is; 0: it alone
 };
 
 /// What becomes of a UC or UD message longer than its RECV: nothing happens, or the RECV completes
@@ -47,6 +48,7 @@ struct StageConfig {
 struct NicConfig {
   double clock_hz;
   CacheConfig qpc_cache;
+  std::uint32_t qpc_fetch;     ///< bytes of a context that a miss reads
   CacheConfig qpc_dual_cache;  ///< of QPs that use both halves, besides; no entries: none
   bool answers_need_context;   ///< ACKs, READ data and results of atomics look contexts up
   CacheConfig mpt_cache;

@@ -106,6 +106,14 @@ void add_context(ParameterTable& table) {
           "whether ACKs, READ data and results of atomics look for their QP's context when they "
           "are "
           "sent and received; else what they need has stayed on chip since the request");
+  table.count("nic.qpc_cache.fetch", RNIC_FIELD(nic.qpc_fetch), "256")
+      .one_of({64, 128, 256})
+      .in("B")
+      .assumed(
+          "a context is read whole; Connect-IB keeps 60 % of its rate over 1,400 QPs, when whole "
+          "ones "
+          "would fill PCIe")
+      .means("bytes of a context that a miss reads");
   table.flag("nic.qpc_cache.write_back", RNIC_FIELD(nic.qpc_write_back), "true")
       .assumed("a used context has moved PSNs and counters, which memory must learn")
       .means("whether a used context that must give way is written to host memory");
@@ -191,6 +199,18 @@ void add_work_requests(ParameterTable& table) {
       {"unlimited", "8", "the WQE of one READ or atomic that waits for its answer",
        "about 128 inferred for ConnectX-3, 400 for Connect-IB (DrTM+H, OSDI 2018; ATC 2016)",
        true});
+  table
+      .count(
+          "nic.wqe_cache.refetch", [](Config & c) -> auto& { return c.nic.wqe_cache.refetch; },
+          "wqe")
+      .one_of({64, 128, 256, 512, 1024})
+      .or_word("wqe", 0)
+      .in("B")
+      .assumed(
+          "only what is needed is read again; ConnectX-3 reads 7.5 lines of 64 B for each READ "
+          "once its "
+          "WQEs do not fit (Kalia et al., ATC 2016)")
+      .means("aligned piece of a send ring that is read for a WQE that fell out; wqe: it alone");
   add_cache<&NicConfig::rq_wqe_cache>(table, "nic.rq_wqe_cache",
                                       {"unlimited", "8", "one RECV WQE that was fetched ahead",
                                        "mlx5 has a receive WQE cache of a size not told", true});

@@ -191,7 +191,7 @@ void Nic::wire_caches(const config::Config& config) {
     wqe_cache = std::make_unique<WqeCache>("wqe_cache", config.nic.wqe_cache, config.sim.seed,
                                            tlm_ext::Purpose::kWqe, wqe_misses_);
     wqe_cache->dma.bind(dma_path());
-    scheduler.set_wqe_cache(wqe_cache.get());
+    wqe_fetcher.set_wqe_cache(wqe_cache.get());
     rx_pipeline.set_wqe_cache(wqe_cache.get());
   }
   if (config.nic.rq_wqe_cache.entries > 0) {

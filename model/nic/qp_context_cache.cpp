@@ -20,6 +20,7 @@ QpContextCache::QpContextCache(const sc_core::sc_module_name& name, const config
                                std::uint64_t seed, std::uint64_t qpc_base, MissBudget& budget)
     : sc_module(name),
       qpc_base_(qpc_base),
+      fetch_bytes_(config.qpc_fetch),
       parted_(config.qpc_layout == config::QpcLayout::kByRole || config.qpc_read_entries > 0),
       by_role_(config.qpc_layout == config::QpcLayout::kByRole),
       write_back_(config.qpc_write_back),
@@ -58,7 +59,7 @@ bool QpContextCache::acquire_part(ContextCache<QpcLine>& cache, std::uint64_t ke
     return true;
   }
   // Parts of a QP lie in its 256 B of context memory; what is read is the same for each.
-  cache.fetch(key, address_of(qp), t, *dma.operator->(), waiter);
+  cache.fetch(LineFetch{key, address_of(qp), fetch_bytes_, 0, key}, t, *dma.operator->(), waiter);
   return false;
 }
 
@@ -86,8 +87,7 @@ bool QpContextCache::acquire_parts(QpContext& qp, ContextRole role, Time t, Wait
 void QpContextCache::expect(QpContext& qp, Time t) {
   if (!prefetch_) return;
   const std::uint64_t key = std::uint64_t{qp.qpn} << (parted_ ? kPartBits : 0);
-  cache_.prefetch(LineFetch{key, address_of(qp), QpcLine::kLineBytes, 0, key}, t,
-                  *dma.operator->());
+  cache_.prefetch(LineFetch{key, address_of(qp), fetch_bytes_, 0, key}, t, *dma.operator->());
 }
 
 }  // namespace rnic::nic

@@ -18,8 +18,8 @@ struct QpcLine {
   void load(const std::uint8_t*) {}
 };
 
-/// Queue pair contexts on chip: set-associative, misses are DMA reads of 256 B of context memory,
-/// a used context that must give way is written back. The state itself lives in QpContext; this
+/// Queue pair contexts on chip: set-associative, misses are DMA reads of context memory (256 B, or
+/// nic.qpc_cache.fetch), a used context that must give way is written back. The state itself lives in QpContext; this
 /// unit decides when it may be used.
 ///
 /// A QP may take one entry whatever is done with it, or one for each half (nic.qpc_layout), and
@@ -57,6 +57,7 @@ class QpContextCache : public sc_core::sc_module, public ContextIf {
   bool acquire_parts(QpContext& qp, ContextRole role, Time t, Waiter* waiter, bool again);
 
   std::uint64_t qpc_base_;
+  std::uint32_t fetch_bytes_;
   bool parted_;  ///< a QP may need several entries
   bool by_role_;
   bool write_back_;

@@ -326,7 +326,6 @@ void SqScheduler::serve_request(QpContext& qp, Time t) {
     if (message_gap_ > kTimeZero && job->plan.message_offset == 0 && !job->plan.goes_on) {
       stage_.occupy(t, message_gap_);
     }
-    if (wqe_cache_ != nullptr) hold_wqe(qp, job->plan);
     enqueue(qp, false, qp.request_from);
     mark_pick(qp, job->plan);
     timer->update(qp);
@@ -439,12 +438,6 @@ void SqScheduler::close_granule(QpContext& qp, Time t) {
   qp.granule_open = 0;
   open_granules_.erase(std::find(open_granules_.begin(), open_granules_.end(), &qp));
   transmit->close_granule(qp, t);
-}
-
-void SqScheduler::hold_wqe(QpContext& qp, const transport::TxPlan& plan) {
-  const transport::SendEntry* entry = qp.entry(plan.entry_number);
-  if (entry == nullptr || !(entry->wqe.is_read() || entry->wqe.is_atomic())) return;
-  wqe_cache_->hold(WqeCache::of_send(qp, entry->wqe));
 }
 
 }  // namespace rnic::nic

@@ -11,7 +11,6 @@
 #include "nic/interfaces.h"
 #include "nic/send_turns.h"
 #include "nic/stage.h"
-#include "nic/wqe_cache.h"
 
 namespace rnic::nic {
 
@@ -37,8 +36,6 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
   void slot_freed(Time t, std::uint32_t lane) override;
   Time idle_time() const override;
 
-  /// Where READs and atomics are held until their answer; null: no limit.
-  void set_wqe_cache(WqeCache* cache) { wqe_cache_ = cache; }
   /// Who connects send queues to the peer of their next message; null: all stay connected.
   void set_connections(DcUnit* connections) {
     connections_ = connections;
@@ -112,7 +109,6 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
   ContextRole role_of(QpContext& qp, bool response) const;
   void note_granule(QpContext& qp, TxJob& job);
   void close_granule(QpContext& qp, Time t);
-  void hold_wqe(QpContext& qp, const transport::TxPlan& plan);
 
   transport::Transport& transport_;
   protocol::FramePool& frames_;
@@ -128,7 +124,6 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
   bool read_engine_;  ///< whether either is set
   std::uint64_t granule_;
   std::vector<QpContext*> open_granules_;
-  WqeCache* wqe_cache_ = nullptr;
   DcUnit* connections_ = nullptr;
   std::uint32_t slots_;  ///< of each lane
   std::array<std::uint32_t, kTransmitLanes> slots_free_;

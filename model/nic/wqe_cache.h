@@ -27,6 +27,8 @@ class WqeCache : public sc_core::sc_module {
     std::uint64_t key;
     std::uint64_t address;
     std::uint32_t bytes;
+    std::uint64_t ring = 0;        ///< where the ring begins
+    std::uint32_t ring_bytes = 0;  ///< 0: a WQE is read alone, whatever nic.wqe_cache.refetch says
   };
   /// The place of a send work request.
   static Place of_send(const QpContext& qp, const protocol::SendWqe& wqe);
@@ -45,8 +47,12 @@ class WqeCache : public sc_core::sc_module {
   stats::UnitStats& stats() { return stats_; }
 
  private:
+  /// What is read for a WQE: itself, or the aligned piece of its ring that it begins in.
+  LineFetch fetch_of(const Place& place) const;
+
   stats::UnitStats stats_;
   ContextCache<WqeLine> cache_;
+  std::uint32_t refetch_;
 };
 
 }  // namespace rnic::nic

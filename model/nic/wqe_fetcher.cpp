@@ -153,6 +153,9 @@ std::uint32_t WqeFetcher::decode(QpContext& qp, const std::uint8_t* bytes, std::
     }
     const auto index = static_cast<std::uint16_t>(qp.sq_fetched + used);
     entry.wqe.index = index;
+    if (cache_ != nullptr && !entry.finished && (entry.wqe.is_read() || entry.wqe.is_atomic())) {
+      cache_->hold(WqeCache::of_send(qp, entry.wqe));
+    }
     entry.trace = traces_ != nullptr ? traces_->trace_of(qp.qpn, index) : nullptr;
     if (entry.trace != nullptr) {
       entry.trace->mark(Stage::kDoorbell, qp.doorbell_at);

@@ -7,6 +7,7 @@
 #include "base/pool.h"
 #include "nic/interfaces.h"
 #include "nic/stage.h"
+#include "nic/wqe_cache.h"
 #include "pcie/dma.h"
 #include "stats/instruments.h"
 
@@ -40,6 +41,9 @@ class WqeFetcher : public sc_core::sc_module, public WqeFetchIf, public pcie::Dm
   bool blueflame(QpContext& qp, const std::uint8_t* blocks, std::uint32_t count, Time t) override;
   void dma_done(std::uint64_t token) override;
 
+  /// Where READs and atomics are kept from here until their answers; null: unlimited.
+  void set_wqe_cache(WqeCache* cache) { cache_ = cache; }
+
   /// Instrumentation: where decoded WQEs find their traces; may stay null.
   void set_instruments(stats::Instruments* source) { traces_ = source; }
   stats::UnitStats& stats() { return stage_.stats(); }
@@ -62,6 +66,7 @@ class WqeFetcher : public sc_core::sc_module, public WqeFetchIf, public pcie::Dm
   std::uint32_t buffered_;
   std::uint32_t fetches_of_qp_;  ///< reads under way, while the first of them is in work
   PipelineStage stage_;
+  WqeCache* cache_ = nullptr;
   stats::Instruments* traces_ = nullptr;
   Pool<WqeFetch> fetches_pool_;
   std::vector<WqeFetch*> in_flight_;

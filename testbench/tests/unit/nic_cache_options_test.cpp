@@ -264,5 +264,50 @@ TEST(WqeCache, WhatFellOutIsReadFromItsRingAgain) {
   EXPECT_EQ(unit.cache().cache().misses(), 1U);
 }
 
+/// Reads that an evicted WQE of `blocks` blocks at `index` costs in a ring of 2^log_blocks blocks.
+std::vector<FakeDma::Request> reads_of_evicted(std::uint32_t refetch, std::uint16_t index,
+                                               std::uint8_t log_blocks, std::uint8_t blocks) {
+  config::CacheConfig config = nic_config().wqe_cache;
+  config.entries = config.ways = 2;
+  config.refetch = refetch;
+  FakeDma dma(nanoseconds(100), 1U << 18);
+  nic::MissBudget budget(16);
+  nic::WqeCache unit("unit", config, 1, Purpose::kWqe, budget);
+  unit.dma.bind(dma);
+  nic::QpContext qp;
+  qp.sq_address = 0x4000;
+  qp.sq_log_blocks = log_blocks;
+  protocol::SendWqe wqe;
+  wqe.index = index;
+  wqe.blocks = blocks;
+  Wait wait;
+  EXPECT_FALSE(unit.acquire(nic::WqeCache::of_send(qp, wqe), kTimeZero, &wait, false));
+  sc_core::sc_start();
+  return dma.reads;
+}
+
+TEST(WqeCache, AnEvictedWqeIsReadWithItsNeighbours) {
+  // Blocks of 64 B. Pieces of 512 B hold eight: block 13 of the ring lies in the second, 0x200 on.
+  auto reads = reads_of_evicted(512, 13, 6, 1);
+  ASSERT_EQ(reads.size(), 1U);
+  EXPECT_EQ(reads[0].address, 0x4200U);
+  EXPECT_EQ(reads[0].bytes, 512U);
+}
+
+TEST(WqeCache, AWqeLongerThanAPieceIsReadAlone) {
+  const auto reads = reads_of_evicted(128, 13, 6, 3);
+  ASSERT_EQ(reads.size(), 1U);
+  EXPECT_EQ(reads[0].address, 0x4000U + 13 * 64);
+  EXPECT_EQ(reads[0].bytes, 192U);
+}
+
+TEST(WqeCache, APieceNeverLeavesItsRing) {
+  // A ring of four blocks is shorter than a piece of eight.
+  const auto reads = reads_of_evicted(512, 3, 2, 1);
+  ASSERT_EQ(reads.size(), 1U);
+  EXPECT_EQ(reads[0].address, 0x4000U + 3 * 64);
+  EXPECT_EQ(reads[0].bytes, 64U);
+}
+
 }  // namespace
 }  // namespace rnic::testbench

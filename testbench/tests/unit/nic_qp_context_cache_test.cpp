@@ -67,6 +67,24 @@ TEST(QpContextCache, AMissReads256BytesAndAHitTakesTheLookup) {
   EXPECT_EQ(rig.unit.stats().stalled(stats::StallCause::kContext), nanoseconds(103));
 }
 
+TEST(QpContextCache, AMissReadsNoMoreThanItIsTold) {
+  config::NicConfig config = cache_config(4);
+  config.qpc_fetch = 128;
+  FakeDma dma(nanoseconds(100), 1U << 18);
+  nic::MissBudget budget(16);
+  nic::QpContextCache unit("unit", config, 1, 0x1000, budget);
+  unit.dma.bind(dma);
+  nic::QpContext qp;
+  number(qp, 7);
+  Wait wait;
+  Time t = kTimeZero;
+  EXPECT_FALSE(unit.acquire(qp, ContextRole::kRequester, t, &wait, false));
+  sc_core::sc_start();
+  ASSERT_EQ(dma.reads.size(), 1U);
+  EXPECT_EQ(dma.reads[0].address, 0x1000U + 7 * 256);  // contexts lie as far apart as ever
+  EXPECT_EQ(dma.reads[0].bytes, 128U);
+}
+
 TEST(QpContextCache, KneeAtItsCapacity) {
   // Round robin over LRU: as many queue pairs as entries always hit, one more never does.
   Rig rig(64);
