@@ -8,7 +8,7 @@ from typing import Any
 
 from .binding import Binding, Bound, Results, Rule, Run, Unbound, ratio, run_of, single
 from .dataset import Point
-from .workloads import CLUSTER, FDR_SWITCH, bandwidth, latency, post_to_completion, rate
+from .workloads import CLUSTER, FDR_SWITCH, RDMA_BENCH, bandwidth, latency, post_to_completion, rate
 
 _CX3_IB = ("connectx3", "fdr56", "sandy_bridge")
 _CX3_ROCE = ("connectx3", "eth40", "sandy_bridge")
@@ -28,9 +28,9 @@ def _all_to_all(presets: tuple[str, ...], threads: int, qps: int, window: int, s
 
     Every machine does the same, so two that talk to each other over as many queue pairs as one
     has to all others stand for the cluster."""
-    settings = rate(threads, max(qps, threads), workload__bidirectional="true",
-                    workload__outstanding=window, workload__depth=max(16, window),
-                    workload__msg_size=size, **CLUSTER, **more)
+    settings = rate(threads, max(qps, threads), **{
+        "workload__bidirectional": "true", "workload__outstanding": window,
+        "workload__depth": max(16, window), "workload__msg_size": size, **CLUSTER, **RDMA_BENCH, **more})
     return Binding((run_of(presets, settings),), _per_machine)
 
 
@@ -39,6 +39,8 @@ def _rbench(point: Point) -> Bound:
     window = point.number(r"window (\d+)") or 16
     more: dict[str, Any] = {
         "workload__op": "read" if point.op.startswith("READ") else "write"}
+    if point.op.startswith("WRITE"):
+        more["workload__inline_max"] = 60  # that program puts up to 60 B into the WQE
     if "(UC)" in point.op:
         more["transport__type"] = "uc"
     qps = point.number(r"QPs/NIC=(\d+)")
@@ -51,20 +53,41 @@ def _rbench(point: Point) -> Bound:
         # A worker that has posted a batch waits for the batch before it: two are in flight at most,
         # unless all of them are signalled, as the name of the sweep tells.
         batch = point.number(r"unsignaled batch (\d+)") or 1
+        if "(UC)" in point.op:
+            # Nobody answers a UC WRITE: a queue pair goes on until its own completion is due.
+            more |= {"workload__depth": 2 * batch, "workload__signal_every": batch}
+            window = 0
         window = window if "allsig" in point.source else min(window, 2 * batch)
     return _all_to_all(presets, threads, qps, window, point.size or 32, **more)
 
 
 _FARM_THREADS = 16
+#: What a READ takes one of these threads: 16 of them start 8.5 M/s where nothing misses (FARM14-032,
+#: split calibrate).
+_FARM_READ_NS = _FARM_THREADS / 8.5e-3
+#: For which a shared queue pair's lock is held. With 32 threads, eight to a queue pair, NICs of 9 to 11 M/s
+#: are the limit with 16 servers and the locks with 12 (shape 8 of the data's README): 1.8 to 2.5 us.
+_FARM_LOCK_NS = 2100.0
 
 
-def _farm_read(size: int, qps: int = 32, window: int = 8, **more: Any) -> Run:
-    """FaRM's READ benchmark as one of two machines sees it."""
+def _farm_lock_ns(qps: int, threads: int, sharers: int, machines: int) -> float:
+    """What a thread of the simulation, which posts for all that share its queue pairs, takes for a
+    READ. `sharers` threads that choose among the locks of as many queue pairs as there are machines:
+    a closed network of queues, whose locks are held for s / (s + m - 1) of the time."""
+    busy = sharers / (sharers + machines - 1)
+    return _FARM_LOCK_NS / busy * threads / qps
+
+
+def _farm_read(size: int, qps: int = 32, window: int = 8, read_ns: float = _FARM_READ_NS,
+               **more: Any) -> Run:
+    """FaRM's READ benchmark as one of two machines sees it; a thread takes `read_ns` for each."""
     threads = more.pop("workload__threads", _FARM_THREADS)
-    return run_of(_CX3_ROCE, rate(
-        threads, qps, workload__op="read", workload__msg_size=size,
-        workload__bidirectional="true", workload__outstanding=window, workload__depth=16,
-        transport__protocol="rocev2", transport__mtu=2048, **CLUSTER, **more))
+    # What posting, polling and a completion take anyway is part of it.
+    post_ns = max(40.0, read_ns - 120.0)
+    return run_of(_CX3_ROCE, rate(threads, qps, **{
+        "workload__op": "read", "workload__msg_size": size, "workload__bidirectional": "true",
+        "workload__outstanding": window, "workload__depth": 16, "cpu__post_cost": f"{post_ns:.0f}ns",
+        "transport__protocol": "rocev2", "transport__mtu": 2048, **CLUSTER, **more}))
 
 
 def _farm(point: Point) -> Bound:
@@ -73,17 +96,15 @@ def _farm(point: Point) -> Bound:
         return Unbound("TCP through the kernel is not modelled")
     if point.op.startswith("RDMA message"):
         # A request and its reply are a WRITE each; every machine is client and server.
-        run = run_of(_CX3_ROCE, rate(
-            _FARM_THREADS, 32, workload__op="write", workload__msg_size=size,
-            workload__bidirectional="true", workload__outstanding=8, workload__depth=16,
-            transport__protocol="rocev2", transport__mtu=2048, **CLUSTER))
-        return Binding((run,), lambda results: _per_machine(results) / 2)
+        return Binding((_farm_read(size, workload__op="write"),),
+                       lambda results: _per_machine(results) / 2)
 
     def region(size_text: str, pages: str) -> Run:
         # The requester's buffers, which are few in the source, are as many and random here: half the
-        # region on each side, and fetches for both at a time.
+        # region on each side, and fetches for both at a time. What one table reaches is shared likewise.
         return _farm_read(64, memory__page_size=pages, workload__mr_size=size_text,
-                          workload__access="random", workload__qps=16, nic__context_misses=2)
+                          workload__access="random", workload__qps=16, nic__context_misses=2,
+                          nic__mtt_reach=(1 << 20) // 32)
     if point.metric == "ratio":
         return ratio(region("2MiB", "4KiB"), region("256KiB", "4KiB"))
     megabytes = re.search(r"region ([\d.]+) MB", point.other_params)
@@ -96,14 +117,10 @@ def _farm(point: Point) -> Bound:
         # 2 x servers x threads / sharers: a thread of the simulation stands for those that share.
         qps = (point.number(r"= (\d+)$") or 32) // 2
         sharers = point.number(r"(\d+) threads share") or 1
-        machines = point.number(r"(\d+) servers") or 2
         threads = min(qps, 32)
-        # Who shares is spread over the queue pairs to all servers and meets at posts and polls, which
-        # that program's lock covers, too.
-        run = _farm_read(64, qps, max(1, 128 // threads), workload__threads=threads,
-                         workload__qp_sharers=max(1, round(2 * sharers / machines)),
-                         cpu__lock_wait="250ns", cpu__lock_crowd="250ns")
-        return Binding((run,), _per_machine)
+        read_ns = 0.0 if sharers == 1 else _farm_lock_ns(qps, threads, sharers, servers)
+        return Binding((_farm_read(64, qps, max(1, 128 // threads), read_ns,
+                                   workload__threads=threads),), _per_machine)
     if point.metric == "bw_gbps":
         return Binding((_farm_read(size),), lambda results:
                        float(results[0]["flows"][0]["throughput_gbps"]))
@@ -112,7 +129,6 @@ def _farm(point: Point) -> Bound:
 
 def _lite(point: Point) -> Bound:
     presets = ("connectx3", "qdr40", "sandy_bridge")
-    params = point.other_params
     size = point.size or 64
     if point.op == "REG_MR":
         return _registration(presets, size)
@@ -180,16 +196,16 @@ def _erpc_run(connections: int) -> Run:
 
 
 def loss_run(rate_of_loss: float) -> Run:
-    """eRPC's own go-back-N, for which the NIC's stands: no NAKs, a timer of 4.2 ms (5 in eRPC), as
-    many packets in flight as what one core moves needs (32 in eRPC, whose round trip is shorter)."""
+    """eRPC's own go-back-N, for which the NIC's stands: no NAKs, a timer of 4.2 ms (5 in eRPC), and
+    what one core moves without losses, 73 Gb/s (section 1.8 of the data's README)."""
     # Enough packets for some losses, or a few stalls of the timer at high loss.
-    messages = 400 if rate_of_loss < 1e-5 else 120 if rate_of_loss < 1e-4 else 12
+    messages = 900 if rate_of_loss < 1e-4 else 120 if rate_of_loss < 1e-3 else 24
     return run_of(("connectx5", "edr100", "broadwell"), {
         "workload.pattern": "bandwidth", "workload.msg_size": 1 << 20, "workload.depth": 2,
         "workload.signal_every": 1, "workload.iterations": messages, "sim.warmup": 4,
         "link.loss_rate": rate_of_loss, "transport.sequence_nak": "false",
-        "transport.ack_timeout": 10, "transport.window": 48, "transport.mtu": 1024,
-        "nic.qp_rate": "75Gbps"})
+        "transport.ack_timeout": 10, "transport.window": 96, "transport.mtu": 1024,
+        "nic.qp_rate": "73Gbps"})
 
 
 def _cx7qp(point: Point) -> Bound:

@@ -9,7 +9,7 @@ from typing import Any
 from . import workloads
 from .binding import Binding, Bound, Rule, Run, Unbound, ratio, run_of, single
 from .dataset import Point
-from .workloads import CLUSTER, inbound, rate
+from .workloads import CLUSTER, RDMA_BENCH, inbound, rate
 
 CX3 = ("connectx3", "fdr56", "sandy_bridge")
 CIB = ("connectib", "fdr56x2", "haswell")
@@ -21,6 +21,8 @@ _CX7 = ("connectx7", "ndr200", "sapphire_rapids")
 _RECEIVERS = {"nic__rx_parse__interval": 1, "nic__dma__interval": 2}
 #: Queue pairs of a thread, each to another server, in the sweeps over windows of READs.
 _SERVERS = 4
+#: One machine to all others of its cluster, behind their FDR switch.
+_ONE_TO_ALL = {key.replace(".", "__"): value for key, value in workloads.FDR_SWITCH.items()}
 
 
 def _herd(point: Point) -> Bound:
@@ -105,13 +107,14 @@ def _dg16(point: Point) -> Bound:
         # is more of a window waits in the rings.
         return single(point, presets, rate(
             threads, threads * max(1, min(_SERVERS, -(-window // 16))), workload__op="read",
-            workload__msg_size=8, workload__depth=max(window, 16), workload__outstanding=window))
+            workload__msg_size=8, workload__depth=max(window, 16), workload__outstanding=window,
+            **_ONE_TO_ALL))
     if op == "WRITE outbound":
         window = point.number(r"window per thread (\d+)") or 128
         return single(point, presets, rate(
             threads, threads, transport__type="uc", workload__msg_size=size or 32,
             workload__depth=window, workload__inline_max=max(size, 32),
-            workload__signal_every=1 if window < 4 else window // 4))
+            workload__signal_every=1 if window < 4 else window // 4, **_ONE_TO_ALL))
     if op == "FETCH_ADD":
         counters = 1 if "Z=1" in point.other_params or presets is CX3 else 4096
         return single(point, presets, inbound(
@@ -164,7 +167,7 @@ def dynamic_reads(initiators: int, window: int) -> Run:
     return run_of(CIB, rate(
         14, 14 * initiators, workload__op="read", workload__msg_size=32, workload__depth=window,
         workload__outstanding=window, dc__targets=5, dc__connect_interval="55ns",
-        fabric__topology="single_switch"))
+        fabric__topology="single_switch", **RDMA_BENCH))
 
 
 def _drtmh(_: Point) -> Bound:
@@ -178,7 +181,7 @@ def _drtmh(_: Point) -> Bound:
 def _one_thread(qps: int, sharers: int) -> dict[str, Any]:
     """READs of one thread, or of several under the lock of the queue pairs that they share."""
     return rate(1, qps, workload__op="read", workload__msg_size=32, workload__depth=64,
-                workload__outstanding=64, workload__qp_sharers=sharers)
+                workload__outstanding=64, workload__qp_sharers=sharers, **RDMA_BENCH)
 
 
 def _avatar(point: Point) -> Bound:
@@ -207,7 +210,8 @@ def _fasst(point: Point) -> Bound:
     def all_to_all(machines: int) -> Any:
         return run_of(presets, rate(threads, machines * threads, workload__op="read",
                                     workload__msg_size=32, workload__bidirectional="true",
-                                    workload__depth=64, workload__outstanding=16, **CLUSTER))
+                                    workload__depth=64, workload__outstanding=16, **CLUSTER,
+                                    **RDMA_BENCH))
     if point.metric == "ratio":
         return ratio(all_to_all(22), all_to_all(6))
     return Binding((all_to_all(6),), lambda results:
@@ -222,7 +226,7 @@ def _cooperative(qps: int) -> dict[str, Any]:
     """A warp's threads write a WQE each at the same time; one of them rings the doorbell for all. More
     warps on a queue pair take turns."""
     return rate(qps, qps, workload__msg_size=8, workload__inline_max=8, workload__post_batch=_WARP,
-                cpu__list_saving="155ns")
+                cpu__list_saving="179ns")
 
 
 def _cx7gpu(point: Point) -> Bound:
