@@ -155,8 +155,12 @@ class _Objective:
     def cost(self, scaled: Sequence[float]) -> float:
         """Mean of the absolute errors, as the validation reports them: robust against outliers."""
         outside = sum(max(0.0, -x) + max(0.0, x - 1.0) for x in scaled)
-        residuals = np.abs(self.residuals(np.clip(scaled, 0, 1)))
-        return float(residuals.mean()) + outside
+        residuals = self.residuals(np.clip(scaled, 0, 1))
+        count = len(self._points)
+        logarithms = residuals[:count] / self._weights
+        errors = np.concatenate([np.abs(np.expm1(logarithms)) * self._weights,
+                                 np.abs(residuals[count:])])
+        return float(errors.mean()) + outside
 
 
 def fit(block: Block, points: Sequence[Point], simulations: Simulations, configs: Path) -> Fit:
