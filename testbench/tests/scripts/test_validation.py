@@ -10,7 +10,7 @@ from pathlib import Path
 import support  # noqa: F401  (puts the tools on the path)
 
 from rnictools import sweep
-from rnictools.validation import binding, dataset, preset_file, rules, score
+from rnictools.validation import binding, cache_rules, dataset, preset_file, rules, score
 
 _DATA = sweep.REPOSITORY / "results" / "measurements" / "published.csv"
 
@@ -78,6 +78,23 @@ class Bindings(unittest.TestCase):
                 runs[rules.bind(point).runs[0]] += 1
         self.assertEqual(list(runs.values()), [3])  # minimum, median, 99th percentile
 
+
+    def test_shared_queue_pairs_are_a_closed_network(self):
+        # Eight threads on the locks of two queue pairs: 8 / (8 + 2 - 1) of the time a lock is held, for
+        # 2.1 us each. Eight queue pairs, a thread for each: 2100 x 9/8 ns a READ; all of them 3.4 M/s.
+        each = cache_rules._farm_lock_ns(qps=8, threads=8, sharers=8, machines=2)
+        self.assertAlmostEqual(each, 2100 * 9 / 8)
+        # Half as many threads stand for twice the queue pairs each.
+        self.assertAlmostEqual(cache_rules._farm_lock_ns(8, 4, 8, 2), each / 2)
+        # A lock that one thread has for itself is held whenever it posts.
+        self.assertAlmostEqual(cache_rules._farm_lock_ns(8, 8, 1, 1), 2100)
+
+    def test_writes_that_nobody_answers(self):
+        point = next(p for p in dataset.load(_DATA) if p.id == "RBENCH-016")
+        settings = dict(rules.bind(point).runs[0].settings)
+        self.assertEqual((settings["transport.type"], settings["workload.signal_every"],
+                          settings["workload.outstanding"], settings["workload.depth"]),
+                         ("uc", "64", "0", "128"))
 
     def test_most_points_are_bound(self):
         judged = [p for p in dataset.load(_DATA) if p.split in ("calibrate", "validate")]
