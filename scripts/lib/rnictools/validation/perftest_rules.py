@@ -83,6 +83,7 @@ def _ipoib(point: Point) -> Bound:
         "transport.mtu": 2048, **workloads.FDR_SWITCH}))
 
 
+#: Where a source tells the slot, or lets it be assumed, but not the CPU, the host is one by its slot.
 RULES: dict[str, Rule] = {
     "CX3QDR": _switched(("connectx3", "qdr40", "sandy_bridge"), transport__mtu=2048),
     "CX3FDR": _ipoib,
@@ -92,18 +93,18 @@ RULES: dict[str, Rule] = {
     "CX4EDR": _cx4edr,
     "CX5X8": _fixed(("connectx5", "eth100", "ryzen_gen3_x8"), transport__protocol="rocev2"),
     "CX5EDRGPU": lambda point: perftest(point, Setup(
-        ("connectx5", "edr100", "epyc"), {**_GPU, "workload.inline_max": 0})),
+        ("connectx5", "edr100", "gen4_x16"), {**_GPU, "workload.inline_max": 0})),
     "ROCE100GPU": lambda point: Unbound("buffers are in GPU memory, model of the NIC not stated")
         if point.metric.startswith("lat") else perftest(point, Setup(
             ("connectx5", "eth100", "skylake"),
             {**_GPU, "transport.protocol": "rocev2", "transport.mtu": 1024})),
     "ROCE100A100": lambda point: perftest(point, Setup(
-        ("connectx6", "eth100", "epyc"),
+        ("connectx6", "eth100", "gen4_x16"),
         {**_GPU, "transport.protocol": "rocev2", "transport.mtu": 1024})),
     "ROCE100K8S": _roce100k8s,
     # "Switched fabric" of a cloud: its fat tree, as the source of HDRVM names that of such machines.
     "CX6HDR": _fixed(("connectx6", "hdr200", "three_switches", "epyc_vm"), transport__mtu=4096),
-    "CX6LOOP": lambda point: _loopback(point, ("connectx6", "eth200", "epyc"),
+    "CX6LOOP": lambda point: _loopback(point, ("connectx6", "eth200", "gen4_x16"),
                                        # Two queue pairs carry 164 Gb/s (CX6LOOP-004): half each.
                                        {"transport.protocol": "rocev2", "nic.qp_rate": "82Gbps"}),
     "CX7NDR": _fixed(("connectx7", "ndr400", "sapphire_rapids"), transport__mtu=4096),
