@@ -198,8 +198,8 @@ def _erpc_run(connections: int) -> Run:
 def loss_run(rate_of_loss: float) -> Run:
     """eRPC's own go-back-N, for which the NIC's stands: no NAKs, a timer of 4.2 ms (5 in eRPC), and
     what one core moves without losses, 73 Gb/s (section 1.8 of the data's README)."""
-    # Enough packets for some losses, or a few stalls of the timer at high loss.
-    messages = 900 if rate_of_loss < 1e-4 else 120 if rate_of_loss < 1e-3 else 24
+    # Enough packets for nine losses at 1e-5, and for a steady state at more.
+    messages = 900 if rate_of_loss < 1e-4 else 150
     return run_of(("connectx5", "edr100", "broadwell"), {
         "workload.pattern": "bandwidth", "workload.msg_size": 1 << 20, "workload.depth": 2,
         "workload.signal_every": 1, "workload.iterations": messages, "sim.warmup": 4,
