@@ -132,7 +132,8 @@ void RxPipeline::resume(RxJob* job, Time now) {
   if (!job->wants_wqe) {
     process(job, now, true);
   } else if (wqe_here(job, now, true)) {
-    responder->execute(job, now);
+    // An answer that waited for its WQE takes another turn in the pipeline.
+    responder->execute(job, contexts->pass(now));
   }
 }
 
