@@ -9,6 +9,10 @@
 /// What the checks across keys share; private to them.
 namespace rnic::config {
 
+constexpr bool is_roce(Protocol protocol) {
+  return protocol == Protocol::kRoceV1 || protocol == Protocol::kRoceV2;
+}
+
 /// "key=value", as in messages.
 std::string equals(const std::string& key, std::uint64_t value);
 

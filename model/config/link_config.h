@@ -7,10 +7,16 @@
 
 #include "base/bit_rate.h"
 #include "base/time.h"
+#include "config/fault_list.h"
 
 namespace rnic::config {
 
 enum class FlowControl { kAuto, kNone, kPfc, kCredit, kPause };
+/// Which way of a cable faults strike, as the host at its first end sees it.
+enum class FaultDirection { kBoth, kFromHost, kToHost };
+
+/// link.fault_cable=auto: rates strike every cable, lists the first.
+inline constexpr std::uint32_t kAutoCable = 0xFFFF'FFFF;
 
 /// No host: what `none` stands for in keys that name one.
 inline constexpr std::uint32_t kNoHost = 0xFFFF'FFFF;
@@ -52,10 +58,13 @@ struct LinkConfig {
   Time down_at;
   Time down_time;  ///< 0: the cable is never down
   std::uint32_t down_cable;
-  std::vector<std::uint64_t> drop_list;
-  std::vector<std::uint64_t> corrupt_list;
-  std::vector<std::uint64_t> duplicate_list;
-  std::vector<std::uint64_t> reorder_list;
+  std::uint32_t fault_cable;  ///< kAutoCable, or the only one that faults strike
+  FaultDirection fault_direction;
+  std::vector<std::string> fault_frames;  ///< names of the kinds that rates and bursts strike
+  std::vector<FaultTarget> drop_list;
+  std::vector<FaultTarget> corrupt_list;
+  std::vector<FaultTarget> duplicate_list;
+  std::vector<FaultTarget> reorder_list;
 };
 
 struct SwitchConfig {

@@ -17,6 +17,9 @@
 
 namespace rnic::config {
 
+/// The kinds of frames that faults can be meant for.
+std::vector<Choice> frame_kind_choices();
+
 /// Collects parameters; each call starts one and returns it for the chained setters. The reference
 /// is valid until the next call.
 class ParameterTable {
@@ -51,6 +54,10 @@ class ParameterTable {
     Parameter& added = add(std::move(key), Kind::kList, field, std::move(value), "");
     added.choices = std::move(choices);
     return added;
+  }
+  /// Frames of a cable: NUMBER or KIND:NUMBER, separated by commas.
+  Parameter& frames(std::string key, Field field, std::string value) {
+    return add(std::move(key), Kind::kFrames, field, std::move(value), "");
   }
   template <typename Enum>
   Parameter& choice(std::string key, Field field, std::string text,

@@ -141,6 +141,21 @@ Value assign_list(const Parameter& parameter, std::string_view text, Config& con
   return parts.empty() ? std::string("none") : join(parts, ",");
 }
 
+Value assign_frames(const Parameter& parameter, std::string_view text, Config& config) {
+  std::vector<FaultTarget> targets;
+  try {
+    targets = parse_fault_list(text);
+  } catch (const ConfigError& error) {
+    refuse(parameter, error.what());
+  }
+  for (const FaultTarget& one : targets) {
+    check_range(parameter, static_cast<double>(one.number));
+  }
+  std::string readable = fault_list_text(targets);
+  target<std::vector<FaultTarget>>(parameter, config) = std::move(targets);
+  return readable;
+}
+
 /// `unlimited` and the like: stored as the number it stands for, reported as the word.
 Value assign_word(const Parameter& parameter, Config& config) {
   if (parameter.kind == Kind::kReal) {
@@ -179,6 +194,8 @@ Value assign_parsed(const Parameter& parameter, std::string_view text, Config& c
       return assign_choice(parameter, text, config);
     case Kind::kList:
       return assign_list(parameter, text, config);
+    case Kind::kFrames:
+      return assign_frames(parameter, text, config);
     case Kind::kText:
       break;
   }
@@ -209,6 +226,12 @@ std::string range_text(const Parameter& parameter) {
 }
 
 }  // namespace
+
+std::vector<Choice> frame_kind_choices() {
+  std::vector<Choice> choices;
+  for (const std::string& name : frame_kind_names()) choices.push_back({name, 0});
+  return choices;
+}
 
 Parameter& Parameter::range(double low, double high) {
   minimum = low;
@@ -337,6 +360,10 @@ std::string valid_values(const Parameter& parameter) {
         text += " or a list of " + range_text(parameter);
       }
       break;
+    case Kind::kFrames:
+      text = "none or a list of N or KIND:N, N " + range_text(parameter) + ", KIND " +
+             join(frame_kind_names(), "|");
+      break;
     default:
       if (parameter.allowed.empty()) {
         text = range_text(parameter);
@@ -388,6 +415,7 @@ std::string_view to_string(Kind kind) {
     case Kind::kText:
       return "text";
     case Kind::kList:
+    case Kind::kFrames:
       break;
   }
   return "list";

@@ -22,7 +22,7 @@ enum class Evidence {
 };
 
 /// What a value is, hence how it is written.
-enum class Kind { kCount, kReal, kBytes, kTime, kRate, kFrequency, kBool, kChoice, kText, kList };
+enum class Kind { kCount, kReal, kBytes, kTime, kRate, kFrequency, kBool, kChoice, kText, kList, kFrames };
 
 /// A value as reported: numbers in the key's unit; lists as the text that reads back.
 using Value = std::variant<bool, std::uint64_t, double, std::string>;
@@ -32,7 +32,8 @@ using Field =
     std::variant<std::uint32_t& (*)(Config&), std::uint64_t& (*)(Config&), double& (*)(Config&),
                  Time& (*)(Config&), BitRate& (*)(Config&), bool& (*)(Config&),
                  std::string& (*)(Config&), std::vector<std::uint64_t>& (*)(Config&),
-                 std::vector<std::string>& (*)(Config&), void (*)(Config&, int)>;
+                 std::vector<std::string>& (*)(Config&), std::vector<FaultTarget>& (*)(Config&),
+                 void (*)(Config&, int)>;
 
 /// A word that stands for a value: `unlimited`, or an enumeration's names.
 struct Choice {

@@ -63,7 +63,9 @@ void add_link(ParameterTable& table) {
       .range(576, 9216)
       .or_word("any", 0)
       .spec("IEEE 802.3, 4.2.4.2.1: a receiver need not pass on what is longer than it is set for")
-      .means("Ethernet MTU of every port: longer frames are dropped as they arrive");
+      .means(
+          "Ethernet MTU of every port: longer frames are dropped as they arrive, and nobody is told; "
+          "transport.mtu=auto fits it");
   table.count("link.data_vls", RNIC_FIELD(link.data_vls), "1")
       .one_of({1, 2, 4, 8, 15})
       .spec("IBTA vol. 1, 7.6: 1, 2, 4, 8 or 15 data VLs; one is the least a port may have")
@@ -115,23 +117,66 @@ void add_link(ParameterTable& table) {
       .means("PCS/PMA and FEC latency of one end of a cable, each direction");
 }
 
+/// Which frames, on which cable and which way.
+void add_fault_targets(ParameterTable& table) {
+  table.count("link.fault_cable", RNIC_FIELD(link.fault_cable), "auto")
+      .range(0, 63)
+      .or_word("auto", kAutoCable)
+      .assumed("a network is as good everywhere; exact frames need one place to be counted at")
+      .means(
+          "the cable that faults strike: the number of its first host, 0 when there is one cable; "
+          "auto: rates strike every cable, lists the first");
+  table
+      .choice<FaultDirection>("link.fault_direction", RNIC_CHOICE(link.fault_direction), "both",
+                              {{"both", FaultDirection::kBoth},
+                               {"from_host", FaultDirection::kFromHost},
+                               {"to_host", FaultDirection::kToHost}})
+      .assumed("free choice of the user")
+      .means(
+          "which way faults strike, and frames of the lists are counted: both, or what the host at "
+          "the cable's first end sends or receives");
+  table.list("link.fault_frames", RNIC_FIELD(link.fault_frames), "any", frame_kind_choices())
+      .assumed("cables do not look at what they carry")
+      .means(
+          "frames that the rates and bursts strike: any (all but link control), data, request, "
+          "response (to READs and atomics), ack, nak, rnr, cnp, connection (iWARP)");
+  table.frames("link.drop_list", RNIC_FIELD(link.drop_list), "none")
+      .range(1, 1e15)
+      .assumed("free choice of the user")
+      .means(
+          "frames to drop, each kind counted from 1 over the ways of link.fault_direction: 5,17 "
+          "are data packets, ack:3 is the third acknowledgement (kinds as in link.fault_frames)");
+  table.frames("link.corrupt_list", RNIC_FIELD(link.corrupt_list), "none")
+      .range(1, 1e15)
+      .assumed("free choice of the user")
+      .means("frames that get a flipped bit, named as in link.drop_list");
+  table.frames("link.duplicate_list", RNIC_FIELD(link.duplicate_list), "none")
+      .range(1, 1e15)
+      .assumed("free choice of the user")
+      .means("frames that arrive twice, named as in link.drop_list");
+  table.frames("link.reorder_list", RNIC_FIELD(link.reorder_list), "none")
+      .range(1, 1e15)
+      .assumed("free choice of the user")
+      .means("frames that are held back, named as in link.drop_list");
+}
+
 void add_faults(ParameterTable& table) {
   table.real("link.loss_rate", RNIC_FIELD(link.loss_rate), "0")
       .range(0, 1)
       .assumed("a healthy cable: losses are an experiment")
-      .means("probability that a data packet is lost on a cable");
+      .means("probability that a frame is lost on a cable (which frames: link.fault_frames)");
   table.real("link.corrupt_rate", RNIC_FIELD(link.corrupt_rate), "0")
       .range(0, 1)
       .assumed("a healthy cable: bit errors are an experiment")
-      .means("probability that a data packet gets a flipped bit on a cable");
+      .means("probability that a frame gets a flipped bit on a cable");
   table.real("link.duplicate_rate", RNIC_FIELD(link.duplicate_rate), "0")
       .range(0, 1)
       .assumed("a healthy network: duplicates are an experiment")
-      .means("probability that a packet arrives twice");
+      .means("probability that a frame arrives twice");
   table.real("link.reorder_rate", RNIC_FIELD(link.reorder_rate), "0")
       .range(0, 1)
       .assumed("a healthy network: reordering is an experiment")
-      .means("probability that a packet is held back by link.reorder_delay while others pass");
+      .means("probability that a frame is held back by link.reorder_delay while others pass");
   table.time("link.reorder_delay", RNIC_FIELD(link.reorder_delay), "1us")
       .range(1, 1e9)
       .assumed("three 4 KiB packets at 100 Gb/s")
@@ -156,27 +201,14 @@ void add_faults(ParameterTable& table) {
   table.time("link.down_time", RNIC_FIELD(link.down_time), "0")
       .range(0, kHour)
       .assumed("a healthy cable; 0: it never goes down")
-      .means("how long the cable is down; everything sent meanwhile is lost");
+      .means(
+          "how long the cable is down: ports go on sending, and everything is lost, on InfiniBand "
+          "and on Ethernet");
   table.count("link.down_cable", RNIC_FIELD(link.down_cable), "0")
       .range(0, 63)
       .assumed("free choice of the user")
       .means("the cable that goes down: the number of its first host, 0 when there is one cable");
-  table.list("link.drop_list", RNIC_FIELD(link.drop_list), "none")
-      .range(1, 1e15)
-      .assumed("free choice of the user")
-      .means("data packets to drop on the first cable, counted from 1 over both directions: 5,17");
-  table.list("link.corrupt_list", RNIC_FIELD(link.corrupt_list), "none")
-      .range(1, 1e15)
-      .assumed("free choice of the user")
-      .means("data packets that get a flipped bit, counted as in link.drop_list");
-  table.list("link.duplicate_list", RNIC_FIELD(link.duplicate_list), "none")
-      .range(1, 1e15)
-      .assumed("free choice of the user")
-      .means("data packets that arrive twice, counted as in link.drop_list");
-  table.list("link.reorder_list", RNIC_FIELD(link.reorder_list), "none")
-      .range(1, 1e15)
-      .assumed("free choice of the user")
-      .means("data packets that are held back, counted as in link.drop_list");
+  add_fault_targets(table);
 }
 
 void add_switch(ParameterTable& table) {

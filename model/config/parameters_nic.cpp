@@ -308,10 +308,13 @@ void add_nic_parameters(ParameterTable& table) {
       .assumed(
           "0: the engine goes from one READ to the next without a gap; ConnectX-3 takes 0.1 us")
       .means("besides its data, time that a READ keeps the engine of nic.read_engine_rate");
-  table.bytes("nic.rx_buffer", RNIC_FIELD(nic.rx_buffer), "256KiB")
-      .range(1024, 1073741824)
+  table.bytes("nic.rx_buffer", RNIC_FIELD(nic.rx_buffer), "auto")
+      .range(1024, 1099511627776)
+      .or_auto()
       .assumed("20 us of line rate at 100 Gb/s: rides out PCIe back-pressure, allows PFC headroom")
-      .means("receive buffer of each virtual lane or priority");
+      .means(
+          "receive buffer of each virtual lane or priority; auto: 256 KiB, or what pauses need over "
+          "the cable (its rate, its delay, link.pfc_*) if that is more");
   add_stages(table);
   add_atomics(table);
   add_unacknowledged(table);

@@ -108,6 +108,27 @@ void add_messages(ParameterTable& table) {
       .means("largest payload put into the WQE; auto: nic.max_inline for latency, else 0");
 }
 
+/// A small message beside bulk data.
+void add_probe(ParameterTable& table) {
+  table.bytes("workload.probe_size", RNIC_FIELD(workload.probe_size), "none")
+      .range(0, 1 << 20)
+      .or_word("none", 1.9e19)
+      .assumed("perftest runs one kind of traffic; a second program beside it is an experiment")
+      .means(
+          "size of a WRITE that a program of its own posts beside the streams of the first flow's "
+          "hosts, on a queue pair of its own; its latency is reported apart");
+  table.time("workload.probe_interval", RNIC_FIELD(workload.probe_interval), "10us")
+      .range(1, 1e9)
+      .assumed("free choice of the user")
+      .means("from one probe to the next; one that takes longer puts the next one off");
+  table.count("workload.probe_service_level", RNIC_FIELD(workload.probe_service_level),
+              "as_streams")
+      .range(0, 15)
+      .or_word("as_streams", kProbeAsStreams)
+      .assumed("without quality of service, all queue pairs share one class")
+      .means("SL (Ethernet: priority, 0..7) of the probe's queue pair, both ends");
+}
+
 void add_queues(ParameterTable& table) {
   table
       .choice<Traffic>("workload.traffic", RNIC_CHOICE(workload.traffic), "pair",
@@ -229,6 +250,15 @@ void add_queues(ParameterTable& table) {
       .range(0, 1e9)
       .assumed(kFreeChoice)
       .means("pause of the client before each message (latency pattern)");
+  table.time("workload.answer_timeout", RNIC_FIELD(workload.answer_timeout), "auto")
+      .range(0, 3600e9)
+      .or_auto()
+      .assumed(
+          "a thousand round trips of a short cable, and what the message takes at 0.5 Gb/s; perftest "
+          "would wait for ever")
+      .means(
+          "latency pattern of UC and UD: a message whose answer takes longer counts as lost, and the "
+          "client goes on with the next; 0: it waits for ever, as perftest does");
   table.time("workload.start_gap", RNIC_FIELD(workload.start_gap), "0ns")
       .range(0, 1e9)
       .assumed(kFreeChoice)
@@ -241,6 +271,7 @@ void add_queues(ParameterTable& table) {
       .in("QPs")
       .assumed(kFreeChoice)
       .means("further connected QPs of each host that stay silent");
+  add_probe(table);
   table
       .choice<Mistake>("workload.mistake", RNIC_CHOICE(workload.mistake), "none",
                        {{"none", Mistake::kNone},

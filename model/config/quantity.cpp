@@ -207,7 +207,7 @@ BitRate parse_rate(std::string_view text) {
   const Decimal number = parse_decimal(text);
   const double rate = number.value * static_cast<double>(factor_of(number, kRateUnits));
   // Below 1 b/s the fixed-point time of a byte would not fit.
-  if (rate < 1) throw ConfigError("must be at least 1bps");
+  if (rate < 1) throw ConfigError(number.value > 0 ? "is less than 1bps" : "must be positive");
   return BitRate(rate);
 }
 

@@ -70,6 +70,25 @@ const Condition kStream{[](const Config& c) { return c.workload.pattern == Patte
 const Condition kReordering{
     [](const Config& c) { return c.link.reorder_rate > 0 || !c.link.reorder_list.empty(); },
     "link.reorder_rate or link.reorder_list"};
+const Condition kRates{[](const Config& c) {
+                         const LinkConfig& link = c.link;
+                         return link.loss_rate + link.corrupt_rate + link.duplicate_rate +
+                                    link.reorder_rate + link.burst_rate >
+                                0;
+                       },
+                       "a rate of faults (link.loss_rate, ...)"};
+const Condition kFaults{[](const Config& c) {
+                          const LinkConfig& link = c.link;
+                          return kRates.met(c) || !link.drop_list.empty() ||
+                                 !link.corrupt_list.empty() || !link.duplicate_list.empty() ||
+                                 !link.reorder_list.empty();
+                        },
+                        "a fault (link.loss_rate, link.drop_list, ...)"};
+const Condition kUnacknowledged{
+    [](const Config& c) { return c.transport.type != TransportType::kRc; },
+    "transport.type=uc|ud"};
+const Condition kProbe{[](const Config& c) { return c.workload.probe_size != kNoProbe; },
+                       "workload.probe_size"};
 const Condition kBursts{[](const Config& c) { return c.link.burst_rate > 0; }, "link.burst_rate"};
 
 /// `keys`: one key, or all that begin so when it ends with a dot or an underscore. A key may have
@@ -132,6 +151,13 @@ const Rule kRules[] = {
     {"link.down_at", kDown},
     {"link.down_cable", kDown},
     {"link.reorder_delay", kReordering},
+    {"link.fault_frames", kRates},
+    {"link.fault_", kFaults},
+    {"workload.answer_timeout", kUnacknowledged},
+    {"workload.answer_timeout", kOneByOne},
+    {"workload.start_gap", kStream},
+    {"workload.probe_interval", kProbe},
+    {"workload.probe_service_level", kProbe},
     {"link.burst_length", kBursts},
     {"link.burst_loss", kBursts},
     {"fabric.silent_from", kSilent},

@@ -32,6 +32,10 @@ void for_each_level(const Config& config, const Visit& visit) {
   for (const std::uint64_t level : config.transport.response_service_level) {
     visit(static_cast<std::uint8_t>(level), "transport.response_service_level=");
   }
+  if (config.workload.probe_size != kNoProbe &&
+      config.workload.probe_service_level != kProbeAsStreams) {
+    visit(probe_service_level(config), "workload.probe_service_level=");
+  }
 }
 
 void check_ib(const Config& config, std::uint32_t lanes) {
@@ -69,6 +73,12 @@ std::uint8_t request_service_level(const Config& config, std::uint32_t qp) {
 std::uint8_t response_service_level(const Config& config, std::uint32_t qp) {
   const auto& levels = config.transport.response_service_level;
   return levels.empty() ? request_service_level(config, qp) : level_in(levels, qp);
+}
+
+std::uint8_t probe_service_level(const Config& config) {
+  const std::uint32_t level = config.workload.probe_service_level;
+  return level == kProbeAsStreams ? request_service_level(config, 0)
+                                  : static_cast<std::uint8_t>(level);
 }
 
 std::uint8_t lane_of_service_level(const Config& config, std::uint8_t level) {

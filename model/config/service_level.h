@@ -12,6 +12,9 @@ namespace rnic::config {
 std::uint8_t request_service_level(const Config& config, std::uint32_t qp);
 std::uint8_t response_service_level(const Config& config, std::uint32_t qp);
 
+/// The same of the queue pair of workload.probe_size, of both ends.
+std::uint8_t probe_service_level(const Config& config);
+
 /// VL of a service level on InfiniBand, priority on Ethernet.
 std::uint8_t lane_of_service_level(const Config& config, std::uint8_t level);
 

@@ -2,7 +2,6 @@
 #include "config/validation.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 
 #include "base/error.h"
@@ -18,10 +17,6 @@ constexpr std::uint32_t kMinEthernetMtu = 576;  // RFC 791: every IPv4 host take
 constexpr std::uint32_t kMaxHeaders = 128;      // longest packet headers and trailers, any protocol
 
 bool is_power_of_two(std::uint64_t n) { return n != 0 && (n & (n - 1)) == 0; }
-
-bool is_roce(Protocol protocol) {
-  return protocol == Protocol::kRoceV1 || protocol == Protocol::kRoceV2;
-}
 
 const char* name_of(Protocol protocol) {
   switch (protocol) {
@@ -110,6 +105,41 @@ void check_service(const Config& config) {
   }
 }
 
+void check_cables(const Config& config) {
+  const std::uint32_t cables =
+      config.fabric.topology == "back_to_back" ? config.fabric.hosts / 2 : config.fabric.hosts;
+  const std::uint32_t faulty = config.link.fault_cable;
+  for (const auto& [key, cable] :
+       {std::pair{"link.down_cable", config.link.down_cable},
+        std::pair{"link.fault_cable", faulty == kAutoCable ? 0 : faulty}}) {
+    if (cable < cables) continue;
+    throw ConfigError(equals(key, cable) + " does not exist (" +
+                      (cables == 1 ? "there is one cable, 0"
+                                   : "valid: 0.." + std::to_string(cables - 1)) +
+                      ")");
+  }
+  if (config.link.mtu == 0) return;
+  if (config.transport.protocol == Protocol::kIb) {
+    throw ConfigError("link.mtu is Ethernet's; InfiniBand has transport.mtu alone");
+  }
+}
+
+/// What a switch does with the buffer it has.
+void check_switch(const Config& config) {
+  const SwitchConfig& fabric = config.network_switch;
+  if (fabric.ecn_kmin > fabric.ecn_kmax) {
+    throw ConfigError(equals("switch.ecn_kmin", fabric.ecn_kmin) + " must not be above " +
+                      equals("switch.ecn_kmax", fabric.ecn_kmax));
+  }
+  const FlowControl flow_control = config.link.flow_control;
+  if (flow_control != FlowControl::kPfc && flow_control != FlowControl::kPause) return;
+  at_most("switch.pfc_xoff", fabric.pfc_xoff, "switch.buffer", fabric.buffer);
+  if (fabric.pfc_xon >= fabric.pfc_xoff) {
+    throw ConfigError(equals("switch.pfc_xon", fabric.pfc_xon) + " must be below " +
+                      equals("switch.pfc_xoff", fabric.pfc_xoff));
+  }
+}
+
 void check_network(const Config& config) {
   const Protocol protocol = config.transport.protocol;
   const FlowControl flow_control = config.link.flow_control;
@@ -120,18 +150,18 @@ void check_network(const Config& config) {
   }
   if (flow_control == FlowControl::kCredit && protocol != Protocol::kIb) {
     throw ConfigError(std::string("link.flow_control=credit needs transport.protocol=ib, not ") +
-                      name_of(protocol) + " (valid: none|pause" +
+                      name_of(protocol) + " (valid: auto|none|pause" +
                       (is_roce(protocol) ? "|pfc" : "") + ")");
   }
   if (flow_control == FlowControl::kPfc && !is_roce(protocol)) {
     throw ConfigError(
         std::string("link.flow_control=pfc needs transport.protocol=rocev1 or rocev2, not ") +
-        name_of(protocol) + " (valid: none" + (protocol == Protocol::kIb ? "|credit" : "|pause") +
+        name_of(protocol) + " (valid: auto|none" + (protocol == Protocol::kIb ? "|credit" : "|pause") +
         ")");
   }
   if (flow_control == FlowControl::kPause && protocol == Protocol::kIb) {
     throw ConfigError(
-        "link.flow_control=pause needs an Ethernet protocol, not ib (valid: none|credit)");
+        "link.flow_control=pause needs an Ethernet protocol, not ib (valid: auto|none|credit)");
   }
   check_service_levels(config);
   for (const auto& [key, host] : {std::pair{"fabric.silent_host", config.fabric.silent_host},
@@ -140,12 +170,7 @@ void check_network(const Config& config) {
     throw ConfigError(equals(key, host) + " does not exist (valid: below " +
                       equals("fabric.hosts", config.fabric.hosts) + ")");
   }
-  const std::uint32_t cables =
-      config.fabric.topology == "back_to_back" ? config.fabric.hosts / 2 : config.fabric.hosts;
-  if (config.link.down_cable >= cables) {
-    throw ConfigError(equals("link.down_cable", config.link.down_cable) + " does not exist (" +
-                      std::to_string(cables) + " cables)");
-  }
+  check_cables(config);
   if (config.transport.congestion_control == RoceCongestion::kDcqcn) {
     if (config.transport.protocol != Protocol::kRoceV2) {
       throw ConfigError(
@@ -158,11 +183,6 @@ void check_network(const Config& config) {
           "mark only what is ECN-capable");
     }
   }
-  if (config.network_switch.ecn_kmin > config.network_switch.ecn_kmax) {
-    throw ConfigError(equals("switch.ecn_kmin", config.network_switch.ecn_kmin) +
-                      " must not be above " +
-                      equals("switch.ecn_kmax", config.network_switch.ecn_kmax));
-  }
   if (config.tcp.mpa_rtr != ReadyMessage::kNone &&
       (config.tcp.mpa_revision < 2 || !config.tcp.handshake)) {
     throw ConfigError("tcp.mpa_rtr needs tcp.mpa_revision=2 and tcp.handshake=true");
@@ -170,20 +190,12 @@ void check_network(const Config& config) {
   if (config.nic.mpa_crc_rate.valid() && !config.tcp.mpa_crc) {
     throw ConfigError("nic.mpa_crc_rate is of the CRC that tcp.mpa_crc=false leaves out");
   }
-  if (config.link.mtu != 0 && protocol == Protocol::kIb) {
-    throw ConfigError("link.mtu is Ethernet's; InfiniBand has transport.mtu alone");
-  }
   if (config.fabric.topology == "back_to_back" && config.fabric.hosts != 2) {
     throw ConfigError(equals("fabric.hosts", config.fabric.hosts) +
                       " cannot be cabled with fabric.topology=back_to_back (valid: 2 hosts, or "
                       "single_switch)");
   }
-  at_most("switch.pfc_xoff", config.network_switch.pfc_xoff, "switch.buffer",
-          config.network_switch.buffer);
-  if (config.network_switch.pfc_xon >= config.network_switch.pfc_xoff) {
-    throw ConfigError(equals("switch.pfc_xon", config.network_switch.pfc_xon) + " must be below " +
-                      equals("switch.pfc_xoff", config.network_switch.pfc_xoff));
-  }
+  check_switch(config);
 }
 
 void check_cache(const std::string& key, const CacheConfig& cache) {
@@ -294,32 +306,6 @@ void check_nic(const Config& config) {
   }
 }
 
-/// Packets in flight: twice what the path holds, and what short paths need to absorb jitter.
-std::uint64_t automatic_window(const Config& config) {
-  if (config.transport.recovery == Recovery::kGoBackN) return 0;
-  constexpr Time kDevices = microseconds(10);  // NICs, a switch and their queues
-  constexpr std::uint64_t kLeast = 256;
-  constexpr std::uint64_t kMost = 1U << 20;
-  const Time round_trip = config.link.delay * 2 + kDevices;
-  const double bytes = config.link.rate.bits_per_second() / 8 * to_seconds(round_trip);
-  return std::clamp(static_cast<std::uint64_t>(2 * bytes / config.transport.mtu), kLeast, kMost);
-}
-
-/// Bytes of posted writes that a root complex buffers: twice what its link carries from the
-/// departure of a write until the UpdateFC that returns its credits.
-std::uint64_t automatic_write_buffer(const Config& config) {
-  constexpr std::uint64_t kLeast = 12288;
-  constexpr std::uint64_t kMost = 131008;  // as many headers as may be advertised, 64 B each
-  const PcieConfig& pcie = config.pcie;
-  const MemoryConfig& memory = config.memory;
-  const Time written = memory.write_latency + (memory.ddio ? kTimeZero : memory.dram_write_latency);
-  const Time round_trip = 2 * pcie.one_way() + written + pcie.update_fc_latency;
-  constexpr std::array<double, 6> kGigatransfers{2.5, 5, 8, 16, 32, 64};  // a lane, by generation
-  const double bytes_per_ns = kGigatransfers.at(pcie.gen - 1) * pcie.lanes / 8;
-  const auto twice = static_cast<std::uint64_t>(2 * bytes_per_ns * to_ns(round_trip));
-  return std::clamp(twice, kLeast, kMost);
-}
-
 void check_output(const Config& config) {
   if (!config.output.traces.empty() && config.output.dir.empty()) {
     throw ConfigError("output.traces needs output.dir, where the traces go");
@@ -327,50 +313,6 @@ void check_output(const Config& config) {
 }
 
 }  // namespace
-
-std::string automatic_text(std::string_view key, const Config& config) {
-  const WorkloadConfig& workload = config.workload;
-  const bool latency = workload.pattern == Pattern::kLatency;
-  const Protocol protocol = config.transport.protocol;
-  if (key == "transport.mtu") return protocol == Protocol::kIwarp ? "9000" : "4096";
-  if (key == "transport.ecn") {
-    return config.transport.congestion_control == RoceCongestion::kDcqcn ? "2" : "0";
-  }
-  if (key == "dcqcn.additive_rate") return std::to_string(config.link.rate.to_gbps() / 1000);
-  if (key == "dcqcn.hyper_rate") return std::to_string(config.link.rate.to_gbps() / 100);
-  if (key == "transport.max_dest_rd_atomic") return std::to_string(config.transport.max_rd_atomic);
-  if (key == "transport.window") return std::to_string(automatic_window(config));
-  if (key == "link.flow_control") {
-    return protocol == Protocol::kIb ? "credit" : is_roce(protocol) ? "pfc" : "none";
-  }
-  if (key == "workload.msg_size") return is_atomic(workload.op) ? "8B" : "64B";
-  if (key == "pcie.root_credits.posted_data") {
-    return std::to_string(automatic_write_buffer(config) / 16);
-  }
-  if (key == "pcie.root_credits.posted_headers") {
-    return std::to_string((automatic_write_buffer(config) + 63) / 64);
-  }
-  if (key == "nic.wqe_buffer") return std::to_string(2 * config.nic.wqe_prefetch);
-  if (key == "memory.llc_size") return is_dma(workload.op) ? "32MiB" : "0";
-  if (key == "iommu.page_size") return std::to_string(config.memory.page_size);
-  if (key == "workload.window") {
-    constexpr std::uint64_t kPcieBenchWindow = 8192;
-    return std::to_string(std::max(kPcieBenchWindow, workload.msg_size + workload.offset));
-  }
-  if (key == "workload.recv_depth") {
-    // Nothing keeps a sender of unacknowledged messages from running ahead of the receiver.
-    constexpr std::uint32_t kUnacknowledged = 512;  // perftest's --rx-depth
-    const bool acknowledged = config.transport.type == TransportType::kRc;
-    return std::to_string(acknowledged ? workload.depth
-                                       : std::max(workload.depth, kUnacknowledged));
-  }
-  if (key == "workload.inline_max") return std::to_string(latency ? config.nic.max_inline : 0);
-  if (key == "workload.signal_every") {
-    return std::to_string(
-        latency || workload.outstanding > 0 ? 1U : std::clamp(workload.depth / 4, 1U, 100U));
-  }
-  panic("config", "no rule for the automatic value of " + std::string(key));
-}
 
 void validate(const Config& config) {
   check_program(config);

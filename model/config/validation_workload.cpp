@@ -75,6 +75,19 @@ void check_what_programs_ignore(const Config& config) {
       "that nobody sends again");
 }
 
+/// The probe is a WRITE whose acknowledgement tells how long it took.
+void check_probe(const Config& config) {
+  const WorkloadConfig& w = config.workload;
+  if (w.probe_size == kNoProbe) return;
+  const auto need = [](bool met, const char* what) {
+    if (!met) throw ConfigError(std::string("workload.probe_size needs ") + what);
+  };
+  need(w.program == Program::kNone && w.pattern == Pattern::kBandwidth,
+       "workload.pattern=bandwidth: it is a probe beside streams");
+  need(config.transport.type == TransportType::kRc, "transport.type=rc");
+  need(w.traffic != Traffic::kLoopback, "a workload.traffic other than loopback");
+}
+
 /// A mistake that the operation or service cannot make would never be seen.
 void check_mistake(const Config& config) {
   const WorkloadConfig& workload = config.workload;
@@ -240,6 +253,7 @@ void check_workload(const Config& config) {
     check_dma_workload(workload);
     return;
   }
+  check_probe(config);
   check_mistake(config);
   check_buffers(config);
   check_events(config);

@@ -73,6 +73,11 @@ enum class Mistake {
   kNoHandle  ///< of all messages, with nic.write_imm_needs_handle
 };
 
+/// workload.probe_size=none.
+inline constexpr std::uint64_t kNoProbe = ~std::uint64_t{0};
+/// workload.probe_service_level=as_streams.
+inline constexpr std::uint32_t kProbeAsStreams = 16;
+
 struct WorkloadConfig {
   Program program;  ///< an application on the verbs API instead of plain messages
   Op op;
@@ -118,9 +123,13 @@ struct WorkloadConfig {
   bool solicited_only;            ///< RECVs' events only of messages that ask for one
   std::uint32_t solicited_every;  ///< every n-th message asks for an event of the receiver
   Time poll_interval;             ///< between two looks; 0: spins
+  Time answer_timeout;            ///< latency, unacknowledged: then a message is lost; 0: never
   Time gap;                       ///< latency pattern: pause before each message of the client
   bool srq;                       ///< the RECVs of a thread come from one shared queue
   std::uint32_t idle_qps;         ///< further connected QPs that stay silent
+  std::uint64_t probe_size;           ///< bytes of a WRITE beside the streams; kNoProbe: none
+  Time probe_interval;                ///< from one probe to the next, if the last one is done
+  std::uint32_t probe_service_level;  ///< kProbeAsStreams: as the streams' first queue pair
   Mistake mistake;
   std::uint64_t mistake_at;  ///< which message of the first flow, from 1
 };

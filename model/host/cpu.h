@@ -85,21 +85,31 @@ class PollSpot : public MemoryWatcher {
 
   /// Spins, one look every `period`, until writes() exceeds `seen`; returns at the end of the look
   /// that sees the write. A write falls into the middle of a look on the average and the next one
-  /// sees it: no phase is simulated, or differences below `period` would vanish.
-  void spin(Core& core, Time period, std::uint64_t seen) {
+  /// sees it: no phase is simulated, or differences below `period` would vanish. False when it is
+  /// `deadline` and there was none.
+  bool spin(Core& core, Time period, std::uint64_t seen, Time deadline = kTimeNever) {
     core.sync();
     const Time start = sim_now();
     if (writes_ <= seen) {
       waiting_ = true;
-      while (writes_ <= seen) sc_core::wait(written_);
+      while (writes_ <= seen && sim_now() < deadline) await_write(deadline);
       waiting_ = false;
       core.add_polling(sim_now() - start);
       core.spend(period / 2);
     }
     core.spend(period);
+    return writes_ > seen;
   }
 
  private:
+  void await_write(Time deadline) {
+    if (deadline == kTimeNever) {
+      sc_core::wait(written_);
+    } else {
+      sc_core::wait(to_sc_time(deadline - sim_now()), written_);
+    }
+  }
+
   sc_core::sc_event written_;
   std::uint64_t writes_ = 0;
   Time last_write_{0};

@@ -254,8 +254,8 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
     protocol::Cqe cqe;
     return peek_cqe(cq, cqe);
   }
-  /// Spins until the CQ holds a completion.
-  void wait_cq(Core& core, CompletionQueue& cq);
+  /// Spins until the CQ holds a completion; false when it is `deadline` and there is none.
+  bool wait_cq(Core& core, CompletionQueue& cq, Time deadline = kTimeNever);
 
   /// Uncached load of the device's register at `offset` (protocol::BarLayout): the core waits for a
   /// request across PCIe and its completion.

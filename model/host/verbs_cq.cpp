@@ -177,10 +177,13 @@ std::uint32_t Context::poll_cq(Core& core, CompletionQueue& cq, std::uint32_t co
   return taken;
 }
 
-void Context::wait_cq(Core& core, CompletionQueue& cq) {
+bool Context::wait_cq(Core& core, CompletionQueue& cq, Time deadline) {
   core.sync();
   protocol::Cqe cqe;
-  while (!peek_cqe(cq, cqe)) cq.written.spin(core, cpu_.poll_cost, cq.written.writes());
+  while (!peek_cqe(cq, cqe)) {
+    if (!cq.written.spin(core, cpu_.poll_cost, cq.written.writes(), deadline)) return false;
+  }
+  return true;
 }
 
 void Context::to_wc(const protocol::Cqe& cqe, Wc& wc) {

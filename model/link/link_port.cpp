@@ -43,7 +43,7 @@ void LinkPort::send(Frame* frame, Time ready) {
   ready = std::max(ready, now);
   const std::uint32_t lane = frame->lane;
   if (lane >= lanes_.size()) panic(name(), "a frame was sent on a lane that does not exist");
-  if (idle_until(ready, now) && flow_->may_send(lane, frame->frame_bytes(), now)) {
+  if (idle_until(ready, now) && may_send(lane, frame->frame_bytes(), now)) {
     transmit_data(frame, ready, now);
     return;
   }
@@ -56,6 +56,21 @@ void LinkPort::send(Frame* frame, Time ready) {
   occupied_lanes_ |= 1U << lane;
   unit_.set_occupancy(now, ++queued_);
   pump(now);
+}
+
+bool LinkPort::may_send(std::uint32_t lane, std::uint32_t bytes, Time now) {
+  return down_ || flow_->may_send(lane, bytes, now);
+}
+
+void LinkPort::lose_link(Time now) {
+  down_ = true;
+  pump(now);
+  receiver_->link_lost(now);
+}
+
+void LinkPort::regain_link(Time now) {
+  down_ = false;
+  receiver_->link_regained(now);
 }
 
 void LinkPort::pump(Time now) {
@@ -77,7 +92,7 @@ bool LinkPort::send_next(Time now) {
     const auto lane = static_cast<std::uint32_t>(__builtin_ctz(rest));
     const Waiting& head = lanes_[lane].front();
     if (head.ready > now) continue;
-    if (flow_->may_send(lane, head.frame->frame_bytes(), now)) {
+    if (may_send(lane, head.frame->frame_bytes(), now)) {
       eligible |= 1U << lane;
     } else {
       gated = true;

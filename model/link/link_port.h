@@ -97,9 +97,10 @@ class LinkPort : public sc_core::sc_module,
   std::uint64_t oversize() const { return oversize_; }
   /// The cable was down and is up again: both ends tell their state anew.
   void retrain() { flow_->link_up(); }
-  /// The receiver is told.
-  void lose_link(Time now) { receiver_->link_lost(now); }
-  void regain_link(Time now) { receiver_->link_regained(now); }
+  /// The receiver is told. Until the link is back, what is sent goes out, whatever the peer allowed,
+  /// and is lost: a port in state Down discards it (IBTA vol 1, 7.2; an Ethernet MAC likewise).
+  void lose_link(Time now);
+  void regain_link(Time now);
   /// Time for which the peer paused lanes, summed over lanes.
   Time paused(Time now);
   /// Largest fill of a lane's receive buffer, bytes.
@@ -131,6 +132,7 @@ class LinkPort : public sc_core::sc_module,
   void wake_at(Time at) override { flow_alarm_.set(at); }
 
   void start_of_simulation() override { flow_->link_up(); }
+  bool may_send(std::uint32_t lane, std::uint32_t bytes, Time now);
   void pump(Time now);
   bool send_next(Time now);
   void schedule(Time now);
@@ -160,6 +162,7 @@ class LinkPort : public sc_core::sc_module,
   PortCounters sent_;
   PortCounters received_;
   std::uint64_t dropped_ = 0;
+  bool down_ = false;
   std::uint64_t oversize_ = 0;
   Alarm<LinkPort> tx_alarm_;
   Alarm<LinkPort> flow_alarm_;

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "config/config.h"
 #include "config/service_level.h"
+#include "protocol/pfc_headroom.h"
 #include "protocol/tlp.h"
 
 namespace rnic::link {
@@ -21,10 +22,7 @@ constexpr std::uint32_t kRdmaOverhead = 104;
 constexpr std::uint32_t kRdmaIpv6Overhead = 108;
 /// Ethernet header, VLAN tag and FCS around an IP packet.
 constexpr std::uint32_t kEthernetOverhead = 22;
-
-std::uint64_t bytes_in(const BitRate& rate, Time time) {
-  return static_cast<std::uint64_t>(rate.bits_per_second() / 8 * to_seconds(time)) + 1;
-}
+constexpr std::uint32_t kVlanTag = 4;
 
 void resolve_pfc(LinkPortConfig& config) {
   const std::uint64_t headroom =
@@ -33,10 +31,11 @@ void resolve_pfc(LinkPortConfig& config) {
       config.pfc_xoff != 0 ? config.pfc_xoff : 2 * std::uint64_t{config.max_frame_bytes};
   if (wanted_xoff + headroom > config.rx_buffer) {
     throw ConfigError(
-        "nic.rx_buffer: a lossless receive buffer needs " + std::to_string(wanted_xoff + headroom) +
-        " bytes for each priority (" + std::to_string(headroom) +
-        " of them headroom for the link's rate and delay), but has " +
-        std::to_string(config.rx_buffer) + " (remedy: that many, or link.flow_control=none)");
+        "nic.rx_buffer=" + std::to_string(config.rx_buffer) + " is not lossless: it needs " +
+        std::to_string(wanted_xoff + headroom) + " bytes for each priority, " +
+        std::to_string(headroom) +
+        " of them headroom for the link's rate and delay (remedy: nic.rx_buffer=auto or " +
+        std::to_string(wanted_xoff + headroom) + ", or link.flow_control=none)");
   }
   if (config.pfc_xoff == 0) config.pfc_xoff = config.rx_buffer - headroom;
   if (config.pfc_xon == 0) {
@@ -52,17 +51,9 @@ void resolve_pfc(LinkPortConfig& config) {
 }  // namespace
 
 std::uint64_t pfc_headroom(const LinkPortConfig& config) {
-  constexpr std::uint64_t kPauseBytes = protocol::kEthernetMinFrameBytes +
-                                        protocol::kEthernetPreambleBytes +
-                                        protocol::kEthernetGapBytes;
-  // Either end may be committed to frames of its own when the pause is due.
-  const Time on_the_way = 2 * config.cable_delay + 4 * config.phy_latency +
-                          2 * config.commit_ahead + config.pause_response;
-  // The frame that crosses the threshold, one of ours that the pause waits for, one of the peer's;
-  // and before our pause those of all other priorities.
-  return bytes_in(config.rate, on_the_way) + kPriorities * std::uint64_t{kPauseBytes} +
-         3 * (std::uint64_t{config.max_frame_bytes} + protocol::kEthernetPreambleBytes +
-              protocol::kEthernetGapBytes);
+  return protocol::pfc_headroom({config.rate, config.cable_delay, config.phy_latency,
+                                 config.commit_ahead, config.pause_response,
+                                 config.max_frame_bytes});
 }
 
 LinkPortConfig resolve(LinkPortConfig config) {
@@ -99,7 +90,9 @@ void add_service_levels(const config::Config& config, LinkPortConfig& port) {
   } else {
     port.ets = config::parse_ets("link.ets", link.ets);
     if (link.mtu != 0) {
-      port.largest_accepted = static_cast<std::uint32_t>(link.mtu) + kEthernetOverhead;
+      // Header and FCS are no part of the MTU, nor is a tag, where there is one.
+      port.largest_accepted = static_cast<std::uint32_t>(link.mtu) + kEthernetOverhead -
+                              (config.transport.vlan ? 0 : kVlanTag);
     }
   }
   port.used_lanes = config::used_lanes(config);

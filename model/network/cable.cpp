@@ -40,7 +40,10 @@ void Cable::connect(link::LinkPort& a, link::LinkPort& b) {
 
 tlm::tlm_sync_enum Cable::End::nb_transport_fw(Frame& frame, tlm::tlm_phase& phase,
                                                sc_core::sc_time& delay) {
-  if (cable->outage_.length > kTimeZero && cable->down(sim_now() + from_sc_time(delay))) {
+  // Cut off at its end, or sent by a port that knew that its link was down.
+  const Time now = sim_now();
+  if (cable->outage_.length > kTimeZero &&
+      (cable->down(now) || cable->down(now + from_sc_time(delay)))) {
     ++cable->lost_while_down_;
     cable->frames_.give(&frame);
     return tlm::TLM_COMPLETED;

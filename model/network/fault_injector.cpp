@@ -12,19 +12,64 @@ namespace rnic::network {
 using protocol::Frame;
 using protocol::FrameClass;
 
-FaultInjector::Cause::Cause(double rate, std::vector<std::uint64_t> list, std::uint64_t seed,
-                            std::string_view stream, const char* kind)
-    : rate_(rate), list_(std::move(list)), rng_(seed, std::string(stream) + kind) {
-  std::sort(list_.begin(), list_.end());
+namespace {
+
+using config::FrameKind;
+using config::FrameKinds;
+
+/// What the link layer itself can tell.
+FrameKinds kinds_of_class(FrameClass frame_class) {
+  switch (frame_class) {
+    case FrameClass::kData:
+      return FrameKind::kAny | FrameKind::kData;
+    case FrameClass::kAck:
+      return FrameKind::kAny | FrameKind::kAck;
+    case FrameClass::kConnection:
+      return FrameKind::kAny | FrameKind::kConnection;
+    case FrameClass::kLinkControl:
+      break;
+  }
+  return 0;
 }
 
-bool FaultInjector::Cause::strikes(std::uint64_t number) {
-  bool hit = false;
-  while (number != 0 && next_ < list_.size() && list_[next_] <= number) {
-    hit = hit || list_[next_] == number;
-    ++next_;
+constexpr FrameKinds kByClass = FrameKind::kAny | FrameKind::kData | FrameKind::kConnection;
+
+}  // namespace
+
+FaultInjector::Cause::Cause(double rate, const std::vector<config::FaultTarget>& list,
+                            std::uint64_t seed, std::string_view stream, const char* kind)
+    : rate_(rate), targets_(list.size()), rng_(seed, std::string(stream) + kind) {
+  for (const config::FaultTarget& target : list) {
+    lists_[static_cast<std::size_t>(target.kind)].push_back(target.number);
   }
-  return (rate_ > 0 && rng_.uniform() < rate_) || hit;
+  for (auto& numbers : lists_) std::sort(numbers.begin(), numbers.end());
+}
+
+bool FaultInjector::Cause::looks_inside() const {
+  for (std::size_t kind = 0; kind < lists_.size(); ++kind) {
+    if (!lists_[kind].empty() && ((kByClass >> kind) & 1U) == 0) return true;
+  }
+  return false;
+}
+
+bool FaultInjector::Cause::listed(std::size_t kind, std::uint64_t number) {
+  const std::vector<std::uint64_t>& list = lists_[kind];
+  std::size_t& next = next_[kind];
+  bool hit = false;
+  while (next < list.size() && list[next] <= number) {
+    hit = hit || list[next] == number;
+    ++next;
+  }
+  return hit;
+}
+
+bool FaultInjector::Cause::strikes(FrameKinds kinds, const Numbers& numbers, bool by_rate) {
+  bool hit = false;
+  for (FrameKinds rest = targets_ > 0 ? kinds : 0; rest != 0; rest &= rest - 1) {
+    const auto kind = static_cast<std::size_t>(__builtin_ctz(rest));
+    hit |= listed(kind, numbers[kind]);
+  }
+  return (rate_ > 0 && by_rate && rng_.uniform() < rate_) || hit;
 }
 
 FaultInjector::FaultInjector(const FaultConfig& config, std::uint64_t seed, std::string_view stream,
@@ -38,11 +83,19 @@ FaultInjector::FaultInjector(const FaultConfig& config, std::uint64_t seed, std:
       burst_end_(1 / std::max(1.0, config.burst_length)),
       burst_loss_(config.burst_loss),
       burst_rng_(seed, std::string(stream) + ".bursts"),
+      frames_(config.frames),
+      directions_(config.directions),
       checksums_(checksums),
       active_(loss_.possible() || corruption_.possible() || duplication_.possible() ||
               reordering_.possible() || burst_rate_ > 0) {
   if (corruption_.possible() && checksums_ == nullptr) {
     throw ConfigError("corrupting frames needs their checksums");
+  }
+  const bool inside = (frames_ & ~kByClass) != 0 || loss_.looks_inside() ||
+                      corruption_.looks_inside() || duplication_.looks_inside() ||
+                      reordering_.looks_inside();
+  if (inside && checksums_ == nullptr) {
+    throw ConfigError("telling kinds of frames apart needs their format");
   }
 }
 
@@ -56,15 +109,22 @@ bool FaultInjector::lost_in_burst(std::size_t direction) {
   return lost;
 }
 
+FrameKinds FaultInjector::kinds_of(const Frame& frame) const {
+  return checksums_ != nullptr ? checksums_->kinds_of(frame) : kinds_of_class(frame.frame_class);
+}
+
 Fate FaultInjector::judge(Frame& frame, std::size_t direction) {
   Fate fate;
   if (frame.frame_class == FrameClass::kLinkControl) return fate;
-  const std::uint64_t number = frame.frame_class == FrameClass::kData ? ++data_packets_ : 0;
-  const bool struck = loss_.strikes(number);
-  const bool burst = lost_in_burst(direction);
-  const bool damaged = corruption_.strikes(number);
-  fate.duplicated = duplication_.strikes(number);
-  fate.held_back = reordering_.strikes(number);
+  if (((directions_ >> direction) & 1U) == 0) return fate;
+  const FrameKinds kinds = kinds_of(frame);
+  for (std::size_t kind = 0; kind < numbers_.size(); ++kind) numbers_[kind] += (kinds >> kind) & 1U;
+  const bool by_rate = (kinds & frames_) != 0;
+  const bool struck = loss_.strikes(kinds, numbers_, by_rate);
+  const bool burst = by_rate && lost_in_burst(direction);
+  const bool damaged = corruption_.strikes(kinds, numbers_, by_rate);
+  fate.duplicated = duplication_.strikes(kinds, numbers_, by_rate);
+  fate.held_back = reordering_.strikes(kinds, numbers_, by_rate);
   if (struck || burst) {
     ++counters_.lost;
     return Fate{true, false, false};

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "config/fault_list.h"
 #include "protocol/frame.h"
 
 namespace rnic::network {
 
-/// How this network's frames are protected.
+/// How this network's frames are protected, and what they are: what only their format tells.
 class FrameChecksums {
  public:
   virtual ~FrameChecksums() = default;
@@ -15,6 +16,8 @@ class FrameChecksums {
   virtual bool intact(const protocol::Frame& frame) const = 0;
   /// Makes the link CRC fit the bytes as they are, and only that.
   virtual void reseal(protocol::Frame& frame) const = 0;
+  /// The kinds that a frame is of; link control is of none.
+  virtual config::FrameKinds kinds_of(const protocol::Frame& frame) const = 0;
 };
 
 }  // namespace rnic::network

@@ -481,10 +481,7 @@ void Responder::placed(RxJob* job, Time t, Time next) {
   t = in_order(qp, t);
   const RxPlan& plan = job->plan;
   const std::uint32_t data = job->kept ? job->plan.length : job->placed - job->header_bytes;
-  if (instruments_ != nullptr && data > 0) {
-    stats::DeliveryMeter* meter = instruments_->meter_of(qp.qpn);
-    if (meter != nullptr) meter->deliver(data, job->came, t);
-  }
+  if (instruments_ != nullptr) meter_delivery(*job, data, t);
   if (is_response(plan)) {
     if (transport::SendEntry* entry = qp.entry(plan.entry_number); entry != nullptr && plan.last) {
       entry->finished = true;
@@ -497,6 +494,22 @@ void Responder::placed(RxJob* job, Time t, Time next) {
     accept(job, t);
   }
   finish(job, t, next);
+}
+
+/// What nobody sends again counts once the whole message is there, as 1 if it has no bytes.
+void Responder::meter_delivery(const RxJob& job, std::uint32_t data, Time t) {
+  const QpContext& qp = *job.qp;
+  const RxPlan& plan = job.plan;
+  const bool acknowledged = qp.type == protocol::QpType::kRc;
+  if (acknowledged ? data == 0 : !plan.last) return;
+  stats::DeliveryMeter* meter = instruments_->meter_of(qp.qpn);
+  if (meter == nullptr) return;
+  if (acknowledged) {
+    meter->deliver(data, job.came, t);
+  } else {
+    const bool datagram = qp.type == protocol::QpType::kUd;
+    meter->deliver(std::max(1U, plan.length + (datagram ? 0 : plan.message_offset)), job.came, t);
+  }
 }
 
 void Responder::accept(RxJob* job, Time t) {

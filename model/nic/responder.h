@@ -82,6 +82,7 @@ class Responder : public sc_core::sc_module,
   void placed(RxJob* job, Time t, Time next);
   void accept(RxJob* job, Time t);
   void finish(RxJob* job, Time t, Time next);
+  void meter_delivery(const RxJob& job, std::uint32_t data, Time t);
   static protocol::Cqe completion_of(const RxJob& job);
   void complete_recv(RxJob* job, Time t);
   void report_immediate(RxJob* job, Time t);

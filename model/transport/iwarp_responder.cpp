@@ -77,9 +77,15 @@ void IwarpTransport::receive(QueuePair& qp, const protocol::Frame& frame, Time n
   if (qp.connection == nullptr) return;
   IwarpConnection& c = connection(qp);
   Segment in;
-  if (c.closed || qp.failed || (config_.handshake && receive_setup(qp, frame, now))) return;
+  if (c.closed || (config_.handshake && receive_setup(qp, frame, now))) return;
+  if (qp.failed && !c.terminate_pending) return;
   if (!decode(frame, in)) {
     if (in.tcp.rst) handle_reset(qp, in, plan);
+    return;
+  }
+  if (qp.failed) {  // answers go out before the terminate message: only their ACKs are of interest
+    handle_ack(qp, in, now);
+    update_deadline(qp);
     return;
   }
   if (in.tcp.fin) c.fin_received = true;
@@ -455,13 +461,16 @@ void IwarpTransport::refuse_atomic(QueuePair& qp, const RxPlan& plan, Time now) 
 }
 
 void IwarpTransport::refuse_response(QueuePair& qp, const TxPlan& plan, Refusal why, Time /*now*/) {
-  if (qp.failed) return;  // its terminate message is on the way
   IwarpConnection& c = connection(qp);
+  if (qp.failed && !c.terminate_pending) return;  // its terminate message is on the way
   const bool rights = why == Refusal::kRemoteAccess;
   if (rights) ++counters_.resp_remote_access_errors;
   qp.responses.clear();
-  // The terminate message takes the place in the stream of the segment that never left.
+  // The terminate message takes the place in the stream of the segment that never left, and of all
+  // behind it.
   c.tcp.abandon(plan.stream);
+  c.cursor = c.messages.size();
+  c.cursor_offset = 0;
   protocol::DdpUntagged ddp;
   ddp.control = {false, true, 1, 1, RdmapOpcode::kReadRequest};
   ddp.queue = protocol::kDdpQueueReadRequest;

@@ -156,6 +156,25 @@ void IwarpTransport::plan_probe(QueuePair& qp, Time now, TxPlan& plan) {
   plan.stream = c.tcp.send_unacknowledged() - 1;
 }
 
+/// A terminate message comes behind the answers to what was asked before its cause: the peer's READs
+/// are delivered in order (RFC 5040, 5.5), and nothing is sent behind it (RFC 5040, 7.2).
+bool IwarpTransport::answers_first(const QueuePair& qp, const IwarpConnection& c) {
+  if (qp.state == protocol::QpState::kRtr) return false;  // it sends no data
+  if (!qp.responses.empty()) return true;
+  for (std::size_t i = 0; i < c.messages.size(); ++i) {
+    if (!c.messages[i].is_response) continue;
+    // To be sent, or sent and not acknowledged: it may have to be sent again.
+    if (i >= c.cursor || c.messages[i].end <= c.tcp.send_max()) return true;
+  }
+  return false;
+}
+
+/// The queue pair stays out of the error state until then.
+bool IwarpTransport::response_owed(const QueuePair& qp) const {
+  const IwarpConnection* c = connection_of(qp);
+  return c != nullptr && !c->closed && (c->terminate_pending || response_due(qp));
+}
+
 bool IwarpTransport::response_due(const QueuePair& qp) const {
   const IwarpConnection* c = connection_of(qp);
   if (c == nullptr) return false;
@@ -163,7 +182,8 @@ bool IwarpTransport::response_due(const QueuePair& qp) const {
   if (c->closed || !qp.can_receive()) return false;
   if (c->setup.due()) return true;
   if (!c->setup.done()) return false;
-  if (c->terminate_pending || c->tcp.ack_due() || c->keep_alive.due()) return true;
+  if (c->terminate_pending && !answers_first(qp, *c)) return true;
+  if (c->tcp.ack_due() || c->keep_alive.due()) return true;
   if (qp.state == protocol::QpState::kRtr) return false;  // may answer but not send data
   if (c->mid_message()) {
     const DdpMessage& message = c->messages[c->cursor];
@@ -186,11 +206,11 @@ bool IwarpTransport::plan_response(QueuePair& qp, Time now, TxPlan& plan) {
     plan_setup(qp, now, plan);
     return true;
   }
-  if (c.terminate_pending) {
+  if (c.terminate_pending && !answers_first(qp, c)) {
     plan_terminate(qp, now, plan);
     return true;
   }
-  if (c.tcp.duplicate_ack_owed() || qp.failed) {
+  if (c.tcp.duplicate_ack_owed() || (qp.failed && !c.terminate_pending)) {
     plan_ack(qp, now, plan);
     return true;
   }

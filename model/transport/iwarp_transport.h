@@ -60,6 +60,7 @@ class IwarpTransport : public Transport {
   PlanStatus plan_request(QueuePair& qp, Time now, TxPlan& plan) override;
   bool plan_response(QueuePair& qp, Time now, TxPlan& plan) override;
   bool response_due(const QueuePair& qp) const override;
+  bool response_owed(const QueuePair& qp) const override;
   void build(const QueuePair& qp, const TxPlan& plan, protocol::Frame& frame) const override;
   std::uint32_t destination(const protocol::Frame& frame) override;
   void receive(QueuePair& qp, const protocol::Frame& frame, Time now, RxPlan& plan) override;
@@ -119,6 +120,7 @@ class IwarpTransport : public Transport {
   bool plan_segment(QueuePair& qp, Time now, TxPlan& plan);
   void plan_ack(QueuePair& qp, Time now, TxPlan& plan);
   void plan_terminate(QueuePair& qp, Time now, TxPlan& plan);
+  static bool answers_first(const QueuePair& qp, const IwarpConnection& c);
   void plan_probe(QueuePair& qp, Time now, TxPlan& plan);
   void fill_tcp(IwarpConnection& c, Time now, bool bare, TxPlan& plan) const;
   void seek(IwarpConnection& c) const;

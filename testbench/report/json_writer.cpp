@@ -153,6 +153,15 @@ Json counters_json(const std::vector<NamedCounts>& counters) {
   return object;
 }
 
+Json probe_json(const ProbeResult& probe) {
+  return {{"size", probe.size},
+          {"interval_ns", to_ns(probe.interval)},
+          {"posted", probe.posted},
+          {"measured", probe.latency.count()},
+          {"failed", probe.failed},
+          {"latency_ns", latency_json(probe.latency)}};
+}
+
 Json hosts_json(const std::vector<HostResult>& hosts) {
   Json array = Json::array();
   for (const HostResult& host : hosts) {
@@ -205,6 +214,12 @@ nlohmann::ordered_json to_json(const Result& result) {
   json["breakdown_ns"] = breakdown_json(result.breakdown);
   json["completions"] = counts_json(result.completions);
   json["flows"] = flows_json(result.flows);
+  if (result.messages) {
+    json["messages"] = {{"sent", result.messages->sent},
+                        {"delivered", result.messages->delivered},
+                        {"lost", result.messages->lost()}};
+  }
+  if (result.probe) json["probe"] = probe_json(*result.probe);
   json["units"] = units_json(result.units);
   json["bottleneck"] = bottleneck_json(result.bottleneck);
   json["caches"] = caches_json(result.caches);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -146,6 +147,23 @@ struct HostResult {
   std::array<double, static_cast<std::size_t>(transport::Hold::kCount)> held{};
 };
 
+/// Messages of a service that acknowledges none, warm-up included.
+struct MessageCounts {
+  std::uint64_t sent = 0;
+  std::uint64_t delivered = 0;
+
+  std::uint64_t lost() const { return sent - delivered; }
+};
+
+/// What the program of workload.probe_size saw while all streams ran.
+struct ProbeResult {
+  std::uint64_t size = 0;          ///< bytes; the rest means nothing when `posted` is 0
+  Time interval = kTimeZero;       ///< between two
+  std::uint64_t posted = 0;        ///< probes in all
+  std::uint64_t failed = 0;        ///< that completed with an error
+  stats::Histogram latency;        ///< post to completion
+};
+
 struct RegistrationResult {
   std::uint64_t calls = 0;
   std::uint64_t pages = 0;
@@ -181,6 +199,8 @@ struct Result {
   stats::Breakdown breakdown;
   NamedCounts completions;  ///< by status name
   std::vector<FlowResult> flows;
+  std::optional<MessageCounts> messages;  ///< of unreliable services
+  std::optional<ProbeResult> probe;       ///< with workload.probe_size
 
   std::vector<UnitResult> units;
   Bottleneck bottleneck;  ///< from find_bottleneck(), which needs all the rest

@@ -51,15 +51,19 @@ std::string headline(const Result& result) {
   for (const auto& [status, count] : result.completions) {
     if (count > 0) text += "  CQEs polled   " + grouped(count) + " " + status + "\n";
   }
+  if (result.messages && result.messages->lost() > 0) {
+    text += "  Lost          " + grouped(result.messages->lost()) + " of " +
+            counted(result.messages->sent, "message") +
+            ", which nobody sends again; throughput counts whole messages\n";
+  }
   for (const std::string& option : result.without_effect) {
     text += wrapped("No effect here: " + option, 2, kWidth);
   }
   return text;
 }
 
-std::string latency(const Result& result) {
-  const stats::Histogram& histogram = result.latency;
-  if (histogram.empty()) return {};
+/// One row of quantiles.
+Table quantiles(const stats::Histogram& histogram) {
   Table table({{"min", Align::kRight},
                {"mean", Align::kRight},
                {"p50", Align::kRight},
@@ -72,9 +76,27 @@ std::string latency(const Result& result) {
   table.add({ns(histogram.min()), fixed(histogram.mean_ns(), 1), ns(histogram.quantile(0.5)),
              ns(histogram.quantile(0.9)), ns(histogram.quantile(0.99)),
              ns(histogram.quantile(0.999)), ns(histogram.max()), "ns"});
+  return table;
+}
+
+std::string latency(const Result& result) {
+  const stats::Histogram& histogram = result.latency;
+  if (histogram.empty()) return {};
   std::string meaning = "Over " + counted(histogram.count(), "message");
   if (!result.scenario.latency_meaning.empty()) meaning += ", " + result.scenario.latency_meaning;
-  return section("Latency", table.text() + wrapped(meaning + ".", 2, kWidth));
+  return section("Latency", quantiles(histogram).text() + wrapped(meaning + ".", 2, kWidth));
+}
+
+std::string probe(const Result& result) {
+  if (!result.probe) return {};
+  const ProbeResult& p = *result.probe;
+  std::string about = counted(p.latency.count(), "WRITE") + " of " + size(p.size) + ", one each " +
+                      duration(to_ns(p.interval)) +
+                      " at most, while all streams ran, from post to completion";
+  if (p.failed > 0) about += "; " + grouped(p.failed) + " failed";
+  return section("Probe beside the streams",
+                 (p.latency.empty() ? std::string() : quantiles(p.latency).text()) +
+                     wrapped(about + ".", 2, kWidth));
 }
 
 std::string breakdown(const Result& result) {
@@ -348,7 +370,7 @@ std::string text_report(const Result& result) {
   const Selection selection(result);
   const std::string note =
       selection.complete() ? std::string() : "\n" + wrapped(selection.note(), 0, kWidth);
-  return title(result) + "\n" + headline(result) + latency(result) + breakdown(result) +
+  return title(result) + "\n" + headline(result) + latency(result) + probe(result) + breakdown(result) +
          bottleneck(result) + flows(result) + units(result) + note + caches(result, selection) +
          pcie(result, selection) + links(result, selection) + counters(result, selection) +
          hosts(result, selection) + simulation(result);

@@ -135,6 +135,16 @@ void collect_flows(System& system, Result& result) {
     add(measured, flow_between(measured, result.flows));
   }
   result.window = span.length();
+  if (system.config().transport.type != config::TransportType::kRc && !system.flows.empty()) {
+    MessageCounts& counts = result.messages.emplace();
+    for (const auto& flow : system.flows) {
+      for (const FlowMeasurement& measured : flow->measured()) {
+        counts.sent += measured.sent;
+        counts.delivered += measured.delivered;
+      }
+    }
+  }
+  if (system.probe) result.probe = system.probe->result();
   const config::WorkloadConfig& w = system.config().workload;
   if (w.pattern == config::Pattern::kBandwidth && system.flows.size() > 1) {
     result.uneven = result.window > kTimeZero && !overlap_for(kSame, result.window, m);
@@ -285,6 +295,11 @@ std::string drop_reason(const link::LinkPortConfig& port) {
   return "a priority is used that no pause protects (link.pfc_priorities)";
 }
 
+std::string oversize_reason() {
+  return "frames longer than the port's MTU are dropped and nobody is told, so that reliable "
+         "queue pairs end with retry_exceeded_error (link.mtu; remedy: transport.mtu=auto)";
+}
+
 LinkResult link_result(const std::string& name, link::LinkPort& port, Time now) {
   LinkResult out;
   out.name = name;
@@ -292,8 +307,11 @@ LinkResult link_result(const std::string& name, link::LinkPort& port, Time now) 
   out.packets = port.sent().frames;
   out.payload_bytes = port.sent().payload_bytes;
   out.wire_bytes = port.sent().wire_bytes;
-  out.dropped = port.dropped();
-  if (out.dropped > 0) out.dropped_because = drop_reason(port.config());
+  out.dropped = port.dropped() + port.oversize();
+  if (port.dropped() > 0) out.dropped_because = drop_reason(port.config());
+  if (port.oversize() > 0) {
+    out.dropped_because += (out.dropped_because.empty() ? "" : "; ") + oversize_reason();
+  }
   out.paused = port.paused(now);
   out.more = {{"data_packets", port.sent().data_packets},
               {"control_frames", port.sent().control_frames},

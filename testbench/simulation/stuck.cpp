@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulation/stuck.h"
 
+#include "base/sc_time.h"
+#include "base/timeline.h"
 #include "protocol/qp_state.h"
 
 namespace rnic::testbench {
@@ -27,6 +29,12 @@ std::string explain(const System& system) {
            std::to_string(dma.waiting()) + " wait for tags, " +
            std::to_string(system.dma_node->host.root_complex.pending()) +
            " are at the root complex";
+  }
+  const config::Config& config = system.config();
+  if (config.transport.type != config::TransportType::kRc &&
+      config.workload.pattern == config::Pattern::kLatency && config.sim.max_time > sim_now()) {
+    text += " a message is lost that nobody sends again, and its answer is waited for without a "
+            "limit (workload.answer_timeout);";
   }
   constexpr std::size_t kMostNodes = 4;
   for (std::size_t i = 0; i < system.nodes.size() && i < kMostNodes; ++i) {

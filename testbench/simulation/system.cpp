@@ -10,6 +10,7 @@
 #include "link/link_port_config.h"
 #include "simulation/addresses.h"
 #include "simulation/traffic.h"
+#include "transport/frame_kind.h"
 
 namespace rnic::testbench {
 namespace {
@@ -20,10 +21,28 @@ nic::ContextTables tables_of(const host::Host& host) {
           memory.layout().mpts,     memory.address_of_cqc(0), host.device_memory()};
 }
 
-/// Exact packets are those of the first cable: on the next one they would be counted, and struck,
-/// once more.
-network::FaultConfig faults_of(const config::LinkConfig& link, bool first) {
+/// Directions of a cable by the way that they go, as bits of FaultConfig::directions: the host is
+/// at the first end.
+std::uint32_t directions_of(config::FaultDirection direction) {
+  switch (direction) {
+    case config::FaultDirection::kFromHost:
+      return 1;
+    case config::FaultDirection::kToHost:
+      return 2;
+    case config::FaultDirection::kBoth:
+      break;
+  }
+  return 3;
+}
+
+/// Exact frames are those of one cable: on the next one they would be counted, and struck, once
+/// more.
+network::FaultConfig faults_of(const config::LinkConfig& link, std::size_t cable) {
   network::FaultConfig faults;
+  const bool any = link.fault_cable == config::kAutoCable;
+  if (!any && link.fault_cable != cable) return faults;
+  faults.frames = config::kinds_named(link.fault_frames);
+  faults.directions = directions_of(link.fault_direction);
   faults.loss_rate = link.loss_rate;
   faults.corrupt_rate = link.corrupt_rate;
   faults.duplicate_rate = link.duplicate_rate;
@@ -32,7 +51,7 @@ network::FaultConfig faults_of(const config::LinkConfig& link, bool first) {
   faults.burst_rate = link.burst_rate;
   faults.burst_length = link.burst_length;
   faults.burst_loss = link.burst_loss;
-  if (!first) return faults;
+  if (any && cable > 0) return faults;
   faults.drop_list = link.drop_list;
   faults.corrupt_list = link.corrupt_list;
   faults.duplicate_list = link.duplicate_list;
@@ -48,16 +67,20 @@ std::uint32_t devices_per_host(const config::Config& config) {
 /// look for damage.
 class EncapsulationChecksums : public network::FrameChecksums {
  public:
-  explicit EncapsulationChecksums(const transport::Encapsulation& encapsulation)
-      : encapsulation_(encapsulation) {}
+  EncapsulationChecksums(const transport::Encapsulation& encapsulation, config::Protocol protocol)
+      : encapsulation_(encapsulation), protocol_(protocol) {}
   void materialize(protocol::Frame& frame) const override { encapsulation_.materialize(frame); }
   bool intact(const protocol::Frame& frame) const override {
     return encapsulation_.link_crc_ok(frame);
   }
   void reseal(protocol::Frame& frame) const override { encapsulation_.refresh_link_crc(frame); }
+  config::FrameKinds kinds_of(const protocol::Frame& frame) const override {
+    return transport::kinds_of(protocol_, encapsulation_, frame);
+  }
 
  private:
   const transport::Encapsulation& encapsulation_;
+  config::Protocol protocol_;
 };
 
 }  // namespace
@@ -160,7 +183,8 @@ System::System(const config::Config& config)
 void System::build_fabric() {
   const std::uint32_t devices = devices_per_host(config_);
   for (std::uint32_t i = 0; i < config_.fabric.hosts * devices; ++i) build_node(i);
-  checksums_ = std::make_unique<EncapsulationChecksums>(nodes.front()->nic.encapsulation());
+  checksums_ = std::make_unique<EncapsulationChecksums>(nodes.front()->nic.encapsulation(),
+                                                         config_.transport.protocol);
   if (config_.nic.functions > 1) {
     connect_shared_ports();
   } else if (config_.fabric.topology == "single_switch") {
@@ -211,7 +235,7 @@ void System::connect(link::LinkPort& a, link::LinkPort& b) {
   const bool fails = cables.size() == config_.link.down_cable;
   const network::Outage outage{config_.link.down_at, fails ? config_.link.down_time : kTimeZero};
   cables.push_back(std::make_unique<network::Cable>(
-      name.c_str(), config_.link.delay, faults_of(config_.link, cables.empty()), config_.sim.seed,
+      name.c_str(), config_.link.delay, faults_of(config_.link, cables.size()), config_.sim.seed,
       frames, checksums_.get(), outage));
   cables.back()->connect(a, b);
 }
@@ -284,6 +308,10 @@ void System::build_flows() {
       }
     }
   }
+  if (config_.workload.probe_size == config::kNoProbe) return;
+  const auto [client, server] = traffic_matrix(config_).front();
+  probe = std::make_unique<Probe>("probe", config_, nodes[client]->host, client,
+                                  nodes[server]->host, server, measurement);
 }
 
 void System::build_flow(std::uint32_t client, std::uint32_t server, const config::Config& thread) {

@@ -20,6 +20,7 @@
 #include "workload/dma_staging.h"
 #include "workload/dma_stream.h"
 #include "workload/flow.h"
+#include "workload/probe.h"
 #include "workload/registration_churn.h"
 
 namespace rnic::testbench {
@@ -93,6 +94,7 @@ class System {
   std::vector<std::unique_ptr<network::Switch>> shared_ports;  ///< of adapters with two functions
   std::vector<std::unique_ptr<Endpoint>> endpoints;
   std::vector<std::unique_ptr<Flow>> flows;
+  std::unique_ptr<Probe> probe;  ///< with workload.probe_size
   /// Instead of nodes and flows when the workload is DMA alone.
   std::unique_ptr<DmaNode> dma_node;
   std::unique_ptr<DmaStream> dma_stream;

@@ -69,6 +69,7 @@ Flow::Flow(const sc_core::sc_module_name& name, const config::Config& config, En
                      0,
                      {},
                      nullptr,
+                     nullptr,
                      0},
       server_player_{&server,
                      &client,
@@ -267,14 +268,14 @@ void Flow::client_program() {
   } else if (config::returns_data(config_.workload.op)) {
     completion_latency();
   } else {
-    play(client_player_, server_player_, false);
+    play(client_player_, server_player_);
   }
 }
 
 void Flow::server_program() {
   set_up(server_, client_, to_client_);
   if (config_.workload.pattern == config::Pattern::kLatency) {
-    if (!config::returns_data(config_.workload.op)) play(server_player_, client_player_, true);
+    if (!config::returns_data(config_.workload.op)) serve(server_player_, client_player_);
     return;
   }
   if (senders_.size() > 1) {

@@ -96,17 +96,26 @@ class Flow : public sc_core::sc_module {
     std::uint64_t next_slot = 0;  ///< where the peer's next message will land
     host::PhysicalMemory::WatchId watch{};
     stats::MessageTrace* in_flight = nullptr;  ///< trace of this player's message
-    std::uint64_t sent = 0;
+    stats::MessageTrace* arrived = nullptr;    ///< of this player's message, when it is there
+    std::uint64_t sent = 0;                    ///< turns that are over
     std::uint64_t spots_seen = 0;  ///< writes to the watched byte before it was armed
     bool waiting = false;          ///< for the peer's WRITE
     bool poked = false;            ///< by look_for_failure()
     Time turn_started{0};          ///< when it saw the peer's last message
   };
-  void play(Player& me, Player& other, bool serve_first);
+  /// What became of a turn.
+  enum class Turn { kDone, kLost, kFailed };
+  void serve(Player& me, Player& other);
+  void play(Player& me, Player& other);
   void hit(Player& me);
-  /// False when a message or the RECV for one has failed, so that nothing more is to come.
-  bool await(Player& me, Player& other);
-  bool await_write(Player& me);
+  /// Waits for the peer's message. kFailed when a message or the RECV for one has failed, so that
+  /// nothing more is to come; kLost when it is `deadline`.
+  Turn await(Player& me, Player& other, Time deadline);
+  Turn await_write(Player& me, Time deadline);
+  /// Which the client waits for an answer until.
+  Time answer_deadline() const;
+  void lose_turn(Player& me, Player& other);
+  void count_turn(Player& me, Player& other, std::uint64_t turn, Time started);
   bool reap_own(Player& me);
   void finish();
   void arm(Player& me);
@@ -167,7 +176,8 @@ class Flow : public sc_core::sc_module {
   Player server_player_;
   sc_core::sc_event met_;
   std::uint32_t meeting_ = 0;
-  bool finished_ = false;  ///< a latency program has ended
+  bool client_done_ = false;  ///< a latency program's client has had all its turns
+  bool finished_ = false;     ///< a latency program has ended
 };
 
 }  // namespace rnic::testbench

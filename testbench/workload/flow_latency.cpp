@@ -70,46 +70,48 @@ bool Flow::reap_own(Player& me) {
   return good;
 }
 
-bool Flow::await(Player& me, Player& other) {
+Flow::Turn Flow::await(Player& me, Player& other, Time deadline) {
   host::verbs::Context& verbs = me.self->host.verbs;
   host::Core& core = me.self->core;
   Wc wc;
   if (two_sided()) {
     do {
-      me.self->waiting.wait(*me.self->recv_cq);
+      if (!me.self->waiting.wait(*me.self->recv_cq, deadline)) return Turn::kLost;
     } while (verbs.poll_cq(core, *me.self->recv_cq, 1, &wc) == 0);
     if (wc.status != protocol::WcStatus::kWrFlushError) measurement_.count_completion(wc.status);
     if (wc.status != protocol::WcStatus::kSuccess) {
       reap_own(me);
-      return false;
+      return Turn::kFailed;
     }
   } else {
-    if (!await_write(me)) return false;
+    const Turn turn = await_write(me, deadline);
+    if (turn != Turn::kDone) return turn;
   }
   core.sync();
   me.turn_started = sim_now();
-  // Counted at once: the acknowledgement of this message may still mark its trace.
-  other.in_flight->mark(Stage::kPoll, me.turn_started);
-  if (me.sent >= config_.sim.warmup) measurement_.breakdown.add(*other.in_flight);
-  traces_.give(other.in_flight);
+  // Marked at once: the acknowledgement of this message may still mark its trace. None: the peer
+  // has taken it for lost.
+  if (other.in_flight != nullptr) other.in_flight->mark(Stage::kPoll, me.turn_started);
+  other.arrived = other.in_flight;
   // The completion of this player's own previous message is long there; perftest polls it now.
-  if (!reap_own(me)) return false;
+  if (!reap_own(me)) return Turn::kFailed;
   if (two_sided()) {
     post_receives(*me.self, static_cast<std::uint32_t>(me.sent % config_.workload.qps), 1);
   }
-  return true;
+  return Turn::kDone;
 }
 
-/// Waits until the peer's WRITE has landed; false when this player's own has failed.
-bool Flow::await_write(Player& me) {
+/// Waits until the peer's WRITE has landed, or this player's own has failed.
+Flow::Turn Flow::await_write(Player& me, Time deadline) {
   while (true) {
     me.waiting = true;
-    me.self->waiting.wait(me.spot, me.spots_seen);
+    const bool written = me.self->waiting.wait(me.spot, me.spots_seen, deadline);
     me.waiting = false;
-    if (!me.poked) return true;
+    if (!written) return Turn::kLost;
+    if (!me.poked) return Turn::kDone;
     me.poked = false;
     ++me.spots_seen;  // that was no write
-    if (!reap_own(me)) return false;
+    if (!reap_own(me)) return Turn::kFailed;
   }
 }
 
@@ -124,39 +126,84 @@ bool Flow::look_for_failure() {
   return any;
 }
 
-void Flow::play(Player& me, Player& other, bool serve_first) {
-  const std::uint64_t total = total_messages();
+/// The server answers as long as there are messages: those that are lost never were, for it.
+void Flow::serve(Player& me, Player& other) {
   me.turn_started = me.self->core.now();
-  for (me.sent = 0; me.sent < total; ++me.sent) {
+  for (; me.sent < total_messages(); ++me.sent) {
     arm(me);
-    if (serve_first) {
-      if (!await(me, other)) {
-        // Its own failure, or what it did to the client's message, reaches the client, too.
-        me.self->waiting.pause(kQuiet);
-        return finish();
-      }
-      hit(me);
-      continue;
+    if (await(me, other, kTimeNever) == Turn::kFailed) {
+      // Its own failure, or what it did to the client's message, reaches the client, too.
+      me.self->waiting.pause(kQuiet);
+      return finish();
     }
+    hit(me);
+  }
+}
+
+/// A reliable service tells of what it cannot deliver; of the others nobody hears.
+Time Flow::answer_deadline() const {
+  const Time limit = config_.workload.answer_timeout;
+  return !unacknowledged() || limit == kTimeZero ? kTimeNever : sim_now() + limit;
+}
+
+void Flow::play(Player& me, Player& other) {
+  me.turn_started = me.self->core.now();
+  bool armed = false;
+  std::uint64_t turn = 0;
+  for (; turn < total_messages(); ++turn) {
+    if (!armed) arm(me);
     if (config_.workload.gap > kTimeZero) {
       me.self->waiting.pause(config_.workload.gap);
       me.turn_started = sim_now();
     }
-    const Time round_start = me.turn_started;
-    if (me.sent == config_.sim.warmup) {
-      measured_[0].window_start = round_start;
+    const Time started = me.turn_started;
+    if (turn == config_.sim.warmup) {
+      measured_[0].window_start = started;
       measurement_.flow_warm();
     }
     hit(me);
-    if (!await(me, other)) break;
-    record_latency((me.turn_started - round_start) / 2, me.sent, me.turn_started);
+    const Turn outcome = await(me, other, answer_deadline());
+    if (outcome == Turn::kFailed) break;
+    if (outcome == Turn::kDone) {
+      count_turn(me, other, turn, started);
+    } else {
+      lose_turn(me, other);
+    }
+    // A server that has not answered still waits for the message of this turn.
+    armed = outcome == Turn::kLost && other.sent == me.sent;
+    if (!armed) ++me.sent;
   }
-  if (!serve_first) finish();
+  measured_[0].sent = turn + other.sent;
+  measured_[0].delivered = measured_[0].sent - measured_[0].lost;
+  client_done_ = turn == total_messages();
+  finish();
+}
+
+/// There and back: both messages count, and their stages sum to what the turn took.
+void Flow::count_turn(Player& me, Player& other, std::uint64_t turn, Time started) {
+  for (Player* player : {&me, &other}) {
+    if (player->arrived == nullptr) continue;
+    if (turn >= config_.sim.warmup) measurement_.breakdown.add(*player->arrived);
+    traces_.give(player->arrived);
+    player->arrived = player->in_flight = nullptr;
+  }
+  record_latency((me.turn_started - started) / 2, turn, me.turn_started);
+}
+
+/// The message or its answer is lost. Where it may still be, its trace is not used again so soon.
+void Flow::lose_turn(Player& me, Player& other) {
+  ++measured_[0].lost;
+  ++measurement_.messages_done;
+  for (Player* player : {&me, &other}) {
+    if (player->in_flight != nullptr) traces_.give(player->in_flight);
+    player->arrived = player->in_flight = nullptr;
+  }
+  me.turn_started = sim_now();
 }
 
 /// The program is over, for both players when one cannot go on.
 void Flow::finish() {
-  const bool failed = client_player_.sent < total_messages();
+  const bool failed = !client_done_;
   if (failed && !finished_) wait(to_sc_time(kQuiet));
   if (finished_) return;
   finished_ = true;
@@ -200,6 +247,7 @@ void Flow::completion_latency() {
     record_latency(me.in_flight->total(), me.sent, sim_now());
     traces_.give(me.in_flight);
   }
+  client_done_ = me.sent == total;
   finish();
 }
 

@@ -139,6 +139,8 @@ void Flow::read_meter(Sender& sender) {
   result.messages = sender.meter.counted() / unit;
   result.bytes = size == 0 ? 0 : sender.meter.counted();
   result.drained = sender.meter.drained();
+  result.sent = sender.completed;
+  result.delivered = std::min(sender.completed, sender.meter.delivered() / unit);
   result.common_messages = static_cast<double>(sender.meter.common()) / static_cast<double>(unit);
   result.common_bytes = size == 0 ? 0 : sender.meter.common();
   result.common_drained = sender.meter.common_drained();
@@ -267,7 +269,7 @@ void Flow::complete(Sender& sender, std::uint32_t qp, Time now) {
     state.regions.pop_front();
   }
   trace->mark(Stage::kPoll, now);
-  if (config_.workload.msg_size == 0) sender.meter.deliver(1, now, now);
+  if (config_.workload.msg_size == 0 && !unacknowledged()) sender.meter.deliver(1, now, now);
   if (sender.completed > config_.sim.warmup) {
     measurement_.breakdown.add(*trace);
     sender.result->latency.add(trace->total());

@@ -45,6 +45,9 @@ struct FlowMeasurement {
   std::uint32_t destination = 0;
   std::uint64_t messages = 0;  ///< delivered in the window
   std::uint64_t bytes = 0;
+  std::uint64_t sent = 0;       ///< messages, warm-up included; of unacknowledged services
+  std::uint64_t delivered = 0;  ///< of `sent`, whole
+  std::uint64_t lost = 0;       ///< of `sent`, as far as a program that waits for answers knows
   Time window_start{0};
   Time window_end{0};
   Time drained{0};  ///< that what was delivered took longer to arrive (DeliveryMeter::drained())

@@ -20,32 +20,35 @@ void Waiting::pause(Time duration) {
   core_.idle(duration);
 }
 
-void Waiting::wait(host::verbs::CompletionQueue& cq) {
+bool Waiting::wait(host::verbs::CompletionQueue& cq, Time deadline) {
   if (channel_ != nullptr) {
     wait_for_event(cq);
-  } else if (config_.workload.poll_interval > kTimeZero) {
-    look_at_intervals([&] { return host_.verbs.has_completion(cq); });
-  } else {
-    host_.verbs.wait_cq(core_, cq);
-    maybe_preempted();
+    return true;
   }
+  if (config_.workload.poll_interval > kTimeZero) {
+    return look_at_intervals([&] { return host_.verbs.has_completion(cq); }, deadline);
+  }
+  const bool there = host_.verbs.wait_cq(core_, cq, deadline);
+  maybe_preempted();
+  return there;
 }
 
-void Waiting::wait(host::PollSpot& spot, std::uint64_t seen) {
+bool Waiting::wait(host::PollSpot& spot, std::uint64_t seen, Time deadline) {
   if (config_.workload.poll_interval > kTimeZero) {
-    look_at_intervals([&] { return spot.writes() > seen; });
-  } else {
-    spot.spin(core_, config_.cpu.poll_cost, seen);
-    maybe_preempted();
+    return look_at_intervals([&] { return spot.writes() > seen; }, deadline);
   }
+  const bool there = spot.spin(core_, config_.cpu.poll_cost, seen, deadline);
+  maybe_preempted();
+  return there;
 }
 
 template <typename Ready>
-void Waiting::look_at_intervals(Ready ready) {
+bool Waiting::look_at_intervals(Ready ready, Time deadline) {
   while (true) {
     core_.spend(config_.cpu.poll_cost);
     core_.sync();
-    if (ready()) return;
+    if (ready()) return true;
+    if (sim_now() >= deadline) return false;
     pause(config_.workload.poll_interval);
   }
 }

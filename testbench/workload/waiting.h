@@ -24,10 +24,11 @@ class Waiting {
   /// Events of `cq` are asked for with solicited_only from now on.
   void solicited_only(const host::verbs::CompletionQueue& cq) { solicited_ = &cq; }
 
-  /// Returns when `cq` holds a completion.
-  void wait(host::verbs::CompletionQueue& cq);
-  /// Returns when `spot` has seen more than `seen` writes.
-  void wait(host::PollSpot& spot, std::uint64_t seen);
+  /// Returns when `cq` holds a completion; false when it is `deadline` and there is none. A thread
+  /// that sleeps until an event knows no deadline.
+  bool wait(host::verbs::CompletionQueue& cq, Time deadline = kTimeNever);
+  /// Returns when `spot` has seen more than `seen` writes; false as above.
+  bool wait(host::PollSpot& spot, std::uint64_t seen, Time deadline = kTimeNever);
   /// Does nothing for `duration`.
   void pause(Time duration);
 
@@ -35,7 +36,7 @@ class Waiting {
   void wait_for_event(host::verbs::CompletionQueue& cq);
   void maybe_preempted();
   template <typename Ready>
-  void look_at_intervals(Ready ready);
+  bool look_at_intervals(Ready ready, Time deadline);
 
   host::Host& host_;
   host::Core& core_;

@@ -243,6 +243,34 @@ TEST(CaseIW, IW07_WithoutLossALongRoundTripIsFilled) {
   EXPECT_NEAR(iwarp / roce, 1, 0.06);
 }
 
+// Over 10 ms a loss in 10,000 costs go-back-N the whole pipe each time: W = 100 Gb/s x 10 ms / 4,178 B
+// = 29,900 packets, of which 1 / (1 + p W) = 0.25 come through. Who sends again only what is missing
+// keeps the line; TCP as far as its window lets it: RFC 5681 halves it at each loss, which allows
+// 1.22 x MSS / (RTT x sqrt(p)) = 0.9 Gb/s whatever recovery does, so that the case's order is that of
+// recovery alone (tcp.congestion_control=none).
+TEST(CaseIW, IW07_WithLossOverALongRoundTrip) {
+  const auto far = [](const Settings& transport) {
+    return run_well(with({{"workload.pattern", "bandwidth"},
+                          {"workload.msg_size", "1MiB"},
+                          {"workload.depth", "256"},
+                          {"workload.iterations", "1500"},
+                          {"sim.warmup", "256"},
+                          {"link.flow_control", "none"},
+                          {"link.delay", "5ms"},
+                          {"link.loss_rate", "1e-4"},
+                          {"sim.payload", "none"}},
+                         transport))
+        .number("/throughput_gbps");
+  };
+  const double go_back_n = far({{"transport.protocol", "rocev2"}});
+  EXPECT_NEAR(go_back_n / 98, 1 / (1 + 1e-4 * 29'900), 0.07);
+  EXPECT_GT(far({{"transport.protocol", "rocev2"}, {"transport.recovery", "selective_repeat"}}),
+            3 * go_back_n);
+  const Settings tcp{{"transport.protocol", "iwarp"}, {"tcp.window", "256MiB"}};
+  EXPECT_GT(far(with(tcp, {{"tcp.congestion_control", "none"}})), 3 * go_back_n);
+  EXPECT_LT(far(tcp), go_back_n);
+}
+
 TEST(CaseIW, IW07_WithLossTheOthersAre) {
   for (const char* loss : {"1e-3"}) {
     const double roce = stream(kGoBackN, loss, "40us");

@@ -51,7 +51,7 @@ const std::map<std::string, std::set<std::string>>& allowed() {
       {"base", {}},
       {"protocol", {"base"}},
       {"stats", {"base"}},
-      {"config", {"base"}},
+      {"config", {"base", "protocol"}},
       {"tlm", {"base", "protocol", "stats", "config"}},
       {"link", {"base", "protocol", "stats", "config", "tlm"}},
       {"host", {"base", "protocol", "stats", "config", "tlm"}},

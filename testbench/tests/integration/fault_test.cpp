@@ -55,6 +55,24 @@ TEST(FaultTest, Outage) {
   expect_repaired({{"link.down_at", "140us"}, {"link.down_time", "100us"}},
                   "cable_lost_while_down");
 }
+// A stream of 4 KiB packets in full swing loses what a line of 100 Gb/s sends in 100 us: 12.5e5 B over
+// the packet's line bytes (26 + 2 symbols, 98, 82 around 4,096 B), whatever flow control it has.
+TEST(FaultTest, AnOutageLosesTheSameOnEveryWire) {
+  for (const auto& [protocol, packet] :
+       {std::pair{"ib", 4'124.0}, {"rocev1", 4'190.0}, {"rocev2", 4'178.0}}) {
+    const ProgramRun run = run_well({{"transport.protocol", protocol},
+                                     {"workload.pattern", "bandwidth"},
+                                     {"workload.msg_size", "64KiB"},
+                                     {"workload.iterations", "500"},
+                                     {"link.down_at", "1ms"},
+                                     {"link.down_time", "100us"},
+                                     {"sim.payload", "none"}});
+    // And at most as many ACKs, one a message of 16 packets, and what commits itself at the end.
+    const double data = 1.25e6 / packet;
+    EXPECT_NEAR(on_links(run, "cable_lost_while_down"), data, 0.05 * data) << protocol;
+    EXPECT_EQ(run.number("/completions/success"), run.counter("cqes")) << protocol;
+  }
+}
 TEST(FaultTest, Lists) {
   expect_repaired({{"link.drop_list", "3,9"},
                    {"link.corrupt_list", "5"},

@@ -4,110 +4,26 @@
 
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <vector>
 
 #include "protocol/ib_headers.h"
 #include "protocol/opcode.h"
+#include "support/unreliable_rig.h"
 #include "transport/work_check.h"
 
 namespace rnic::testbench {
 namespace {
 
+using Pair = UnreliablePair;
+constexpr std::uint32_t kMtu = kUnreliableMtu;
+constexpr std::uint32_t kQkey = kUnreliableQkey;
+
 using protocol::BthOpcode;
 using protocol::QpType;
 using protocol::WqeOpcode;
-using transport::PlanStatus;
 using transport::Refusal;
 using transport::RxPlan;
 using Action = transport::RxPlan::Action;
-
-constexpr std::uint32_t kMtu = 256;
-constexpr std::uint32_t kQkey = 0x1234'5678;
-
-/// One port and its one queue pair.
-struct Side {
-  Side(const transport::Encapsulation& wire, QpType type, std::uint32_t number, std::uint32_t peer)
-      : transport({}, wire, identity, kMtu) {
-    identity.mac = mac(number);
-    identity.ipv4 = number;
-    path.destination_mac = mac(peer);
-    path.destination_ipv4 = peer;
-    qp.qpn = number;
-    qp.type = type;
-    qp.mtu = kMtu;
-    qp.qkey = kQkey;
-    qp.next_psn = qp.expected_psn = 100;
-    if (type != QpType::kUd) {
-      qp.dest_qpn = peer;
-      qp.av = path;
-    }
-    transport.connect(qp);
-    transport.start_sending(qp, kTimeZero);
-    qp.state = protocol::QpState::kRts;
-  }
-
-  static protocol::MacAddress mac(std::uint32_t number) {
-    return {2, 0, 0, 0, 0, static_cast<std::uint8_t>(number)};
-  }
-
-  protocol::SendWqe& post(WqeOpcode opcode, std::uint32_t length) {
-    transport::SendEntry& entry = qp.sq.push_slot();
-    entry = transport::SendEntry{};
-    entry.wqe.opcode = opcode;
-    entry.wqe.length = length;
-    entry.wqe.remote_address = 0x4000;
-    entry.wqe.rkey = 77;
-    entry.wqe.sge_count = 1;
-    entry.wqe.sge[0] = {0x8000, length, 5};
-    entry.wqe.is_datagram = qp.type == QpType::kUd;
-    return entry.wqe;
-  }
-
-  /// All that may be sent now.
-  std::vector<std::unique_ptr<protocol::Frame>> send() {
-    std::vector<std::unique_ptr<protocol::Frame>> frames;
-    transport::TxPlan plan;
-    while (transport.plan_request(qp, kTimeZero, plan) == PlanStatus::kPlanned) {
-      plans.push_back(plan);
-      auto frame = std::make_unique<protocol::Frame>();
-      frame->checksums_deferred = true;
-      transport.build(qp, plan, *frame);
-      frames.push_back(std::move(frame));
-    }
-    return frames;
-  }
-
-  /// What the NIC is asked to do about a frame; it does it.
-  RxPlan receive(const protocol::Frame& frame) {
-    RxPlan plan;
-    if (transport.destination(frame) != qp.qpn) return plan;
-    transport.receive(qp, frame, kTimeZero, plan);
-    if (plan.action != Action::kNone) transport.accept(qp, plan, kTimeZero, nullptr);
-    return plan;
-  }
-
-  transport::PortIdentity identity;
-  protocol::AddressVector path;
-  transport::IbTransport transport;
-  transport::QueuePair qp;
-  std::vector<transport::TxPlan> plans;
-};
-
-struct Pair {
-  explicit Pair(QpType type)
-      : wire(transport::make_encapsulation(config::Protocol::kRoceV2, {})),
-        a(*wire, type, 3, 4),
-        b(*wire, type, 4, 3) {}
-
-  protocol::Bth bth(const protocol::Frame& frame) const {
-    return protocol::Bth::decode(frame.header + wire->outer_bytes());
-  }
-
-  std::unique_ptr<transport::Encapsulation> wire;
-  Side a;
-  Side b;
-};
 
 TEST(UnreliableConnection, SegmentsAskForNoAcknowledgementAndEndTheirWork) {
   Pair pair(QpType::kUc);
@@ -180,15 +96,6 @@ TEST(UnreliableConnection, PacketsOfAnotherServiceAreIgnored) {
   EXPECT_EQ(connected.b.receive(*reliable.a.send()[0]).action, Action::kNone);
   connected.a.post(WqeOpcode::kSend, 8);
   EXPECT_EQ(reliable.b.receive(*connected.a.send()[0]).action, Action::kNone);
-}
-
-protocol::Datagram to(const Side& side, std::uint32_t qkey = kQkey) {
-  protocol::Datagram datagram;
-  datagram.av.destination_mac = side.identity.mac;
-  datagram.av.destination_ipv4 = side.identity.ipv4;
-  datagram.destination_qpn = side.qp.qpn;
-  datagram.qkey = qkey;
-  return datagram;
 }
 
 TEST(UnreliableDatagram, NamesItsSenderAndLeavesRoomForTheNetworkHeader) {

@@ -19,6 +19,14 @@ using testbench::Sink;
 using testbench::Source;
 
 /// Two ports and a cable of 10 ns.
+std::vector<config::FaultTarget> data_packets(const std::vector<std::uint64_t>& numbers) {
+  std::vector<config::FaultTarget> targets;
+  for (const std::uint64_t number : numbers) {
+    targets.push_back({config::FrameKind::kData, number});
+  }
+  return targets;
+}
+
 struct Rig {
   explicit Rig(const link::LinkPortConfig& config, const network::FaultConfig& faults = {},
                const network::FrameChecksums* checksums = nullptr)
@@ -183,7 +191,7 @@ TEST(Cable, CreditsComeBackAfterLosses) {
 
 TEST(Cable, DropListCountsDataPacketsOfBothDirections) {
   network::FaultConfig faults;
-  faults.drop_list = {5, 2};
+  faults.drop_list = data_packets({5, 2});
   Rig rig(port_config(), faults);
   rig.a.send(make_frame(rig.pool, 100, 0, 1), kTimeZero);                     // data packet 1
   rig.a.send(make_frame(rig.pool, 100, 0, 90, FrameClass::kAck), kTimeZero);  // not counted
@@ -200,6 +208,18 @@ TEST(Cable, DropListCountsDataPacketsOfBothDirections) {
   EXPECT_TRUE(rig.sink_a.arrivals.empty());
   EXPECT_EQ(rig.cable.faults().lost, 2U);
   EXPECT_EQ(rig.pool.in_use(), 0U);
+}
+
+config::FrameKinds kinds_by_class(const Frame& frame) {
+  using config::FrameKind;
+  switch (frame.frame_class) {
+    case FrameClass::kData:
+      return FrameKind::kAny | FrameKind::kData;
+    case FrameClass::kAck:
+      return FrameKind::kAny | FrameKind::kAck;
+    default:
+      return config::kinds(FrameKind::kAny);
+  }
 }
 
 /// One checksum byte for all: the sum of the header bytes, in every trailer byte.
@@ -225,6 +245,7 @@ struct SumChecksums : public network::FrameChecksums {
   void reseal(Frame& frame) const override {
     for (std::uint32_t i = 0; i < frame.trailer_bytes; ++i) frame.trailer[i] = sum(frame);
   }
+  config::FrameKinds kinds_of(const Frame& frame) const override { return kinds_by_class(frame); }
 };
 
 TEST(FaultInjector, FlipsOneBitOfAMaterialisedFrame) {
@@ -318,10 +339,10 @@ TEST(FaultInjector, BurstsOfOneDirectionLeaveTheOtherAlone) {
 TEST(FaultInjector, ListsNameDataPackets) {
   const SumChecksums checksums;
   network::FaultConfig faults;
-  faults.drop_list = {2};
-  faults.corrupt_list = {3};
-  faults.duplicate_list = {4, 5};
-  faults.reorder_list = {5};
+  faults.drop_list = data_packets({2});
+  faults.corrupt_list = data_packets({3});
+  faults.duplicate_list = data_packets({4, 5});
+  faults.reorder_list = data_packets({5});
   network::FaultInjector injector(faults, 1, "cable", &checksums);
   protocol::FramePool pool;
   for (int number = 1; number <= 6; ++number) {
@@ -385,7 +406,7 @@ TEST(Cable, CopiesAndLateFramesDoNotUpsetPauses) {
 
 TEST(Cable, AHeldBackFrameArrivesBehindItsSuccessors) {
   network::FaultConfig faults;
-  faults.reorder_list = {1};
+  faults.reorder_list = data_packets({1});
   faults.reorder_delay = nanoseconds(100);
   Rig rig(port_config(), faults);
   for (std::uint64_t i = 1; i <= 3; ++i) {

@@ -74,7 +74,8 @@ TEST(ParametersTest, ValuesAreReportedInTheKeysUnit) {
             Value(std::uint64_t{1'048'576}));
   EXPECT_EQ(assign(*find_parameter("link.drop_list"), "17, 5,17", config),
             Value(std::string("5,17")));
-  EXPECT_EQ(config.link.drop_list, (std::vector<std::uint64_t>{5, 17}));
+  EXPECT_EQ(config.link.drop_list,
+            (std::vector<FaultTarget>{{FrameKind::kData, 5}, {FrameKind::kData, 17}}));
   EXPECT_EQ(assign(*find_parameter("memory.memlock_limit"), "unlimited", config),
             Value(std::string("unlimited")));
   EXPECT_EQ(config.memory.memlock_limit, ~std::uint64_t{0});

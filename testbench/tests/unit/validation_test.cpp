@@ -48,8 +48,65 @@ TEST(ValidationTest, FlowControlSuitsTheProtocol) {
   expect_refused({{"transport.protocol", "rocev2"}, {"link.flow_control", "credit"}},
                  "link.flow_control", "transport.protocol");
   expect_refused({{"link.flow_control", "pfc"}}, "link.flow_control", "transport.protocol");
-  expect_refused({{"switch.pfc_xon", "200KiB"}}, "switch.pfc_xon", "switch.pfc_xoff");
-  expect_refused({{"switch.buffer", "64KiB"}}, "switch.pfc_xoff", "switch.buffer");
+  // What is valid depends on the wire.
+  expect_refused({{"link.flow_control", "pfc"}}, "auto|none|credit", "ib");
+  expect_refused({{"transport.protocol", "rocev1"}, {"link.flow_control", "credit"}},
+                 "auto|none|pause|pfc", "rocev1");
+  expect_refused({{"transport.protocol", "iwarp"}, {"link.flow_control", "pfc"}}, "auto|none|pause",
+                 "iwarp");
+}
+
+// A switch's thresholds of pauses mean something only where something pauses.
+TEST(ValidationTest, SwitchThresholdsBelongToPauses) {
+  const Settings roce{{"transport.protocol", "rocev2"}};
+  const auto with = [&roce](const std::string& key, const std::string& value) {
+    Settings all = roce;
+    all.emplace_back(key, value);
+    return all;
+  };
+  expect_refused(with("switch.pfc_xon", "200KiB"), "switch.pfc_xon", "switch.pfc_xoff");
+  expect_refused(with("switch.buffer", "64KiB"), "switch.pfc_xoff", "switch.buffer");
+  EXPECT_NO_THROW(load_from({{"switch.buffer", "64KiB"}}));  // ib: credits
+  EXPECT_NO_THROW(load_from({{"switch.buffer", "64KiB"}, {"transport.protocol", "iwarp"}}));
+}
+
+// RDMA MTU from the Ethernet MTU: 96 B are set aside for headers (Linux ib_addr.h), so that 1500
+// gives 1024, 2200 gives 2048, 4200 and 9000 give 4096. iWARP's MTU is Ethernet's.
+TEST(ValidationTest, AutomaticMtuFollowsTheLinks) {
+  const auto mtu = [](const std::string& protocol, const std::string& link) {
+    return load_from({{"transport.protocol", protocol}, {"link.mtu", link}}).config.transport.mtu;
+  };
+  for (const char* protocol : {"rocev1", "rocev2"}) {
+    EXPECT_EQ(mtu(protocol, "1500"), 1024U);
+    EXPECT_EQ(mtu(protocol, "2143"), 1024U);
+    EXPECT_EQ(mtu(protocol, "2144"), 2048U);
+    EXPECT_EQ(mtu(protocol, "2200"), 2048U);
+    EXPECT_EQ(mtu(protocol, "4191"), 2048U);
+    EXPECT_EQ(mtu(protocol, "4192"), 4096U);
+    EXPECT_EQ(mtu(protocol, "4200"), 4096U);
+    EXPECT_EQ(mtu(protocol, "9000"), 4096U);
+    EXPECT_EQ(mtu(protocol, "any"), 4096U);
+    EXPECT_EQ(mtu(protocol, "576"), 256U);
+  }
+  for (const char* link : {"576", "1500", "4200", "9000", "9216"}) {
+    EXPECT_EQ(mtu("iwarp", link), std::stoul(link));
+  }
+  EXPECT_EQ(mtu("iwarp", "any"), 9000U);
+  EXPECT_EQ(load_from({}).config.transport.mtu, 4096U);
+}
+
+// By IEEE 802.1Q annex N at 100 Gb/s over 10 us: 2 x 10 us + 4 x 50 ns + 2 x 200 ns are 257,501 B,
+// eight pauses of 84 B and three frames of 4,096 + 128 + 20 B are 13,404; above the threshold of two
+// frames, 8,448.
+TEST(ValidationTest, AutomaticReceiveBufferHoldsWhatPausesNeed) {
+  const auto buffer = [](const Settings& settings) {
+    return load_from(settings).config.nic.rx_buffer;
+  };
+  EXPECT_EQ(buffer({{"transport.protocol", "rocev2"}}), 256U * 1024);
+  EXPECT_EQ(buffer({{"transport.protocol", "rocev2"}, {"link.delay", "10us"}}),
+            257'501U + 13'404 + 8'448);
+  EXPECT_EQ(buffer({{"link.delay", "10us"}}), 256U * 1024);  // credits
+  EXPECT_EQ(buffer({{"transport.protocol", "iwarp"}, {"link.delay", "10ms"}}), 256U * 1024);
 }
 
 TEST(ValidationTest, EventsNeedACompletionWhereTheThreadWaits) {
@@ -92,6 +149,16 @@ TEST(ValidationTest, WorkloadSuitsTheSystem) {
                  "transport.protocol");
   expect_refused({{"fabric.hosts", "3"}}, "fabric.hosts", "fabric.topology");
   EXPECT_NO_THROW(load_from({{"fabric.hosts", "3"}, {"fabric.topology", "single_switch"}}));
+  expect_refused({{"workload.probe_size", "64"}}, "workload.probe_size", "workload.pattern");
+  expect_refused({{"workload.probe_size", "64"},
+                  {"workload.pattern", "bandwidth"},
+                  {"transport.type", "uc"}},
+                 "workload.probe_size", "transport.type");
+  expect_refused({{"workload.probe_size", "64"},
+                  {"workload.pattern", "bandwidth"},
+                  {"transport.protocol", "rocev2"},
+                  {"workload.probe_service_level", "9"}},
+                 "workload.probe_service_level", "0..7");
 }
 
 }  // namespace

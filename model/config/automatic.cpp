@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "base/error.h"
+#include "config/checks.h"
+#include "config/validation.h"
+#include "protocol/ib_headers.h"
+#include "protocol/pfc_headroom.h"
+
+/// What `auto` stands for, key by key.
+namespace rnic::config {
+namespace {
+
+/// What fits the links: InfiniBand's and RoCE's largest path MTU, iWARP's jumbo frames, and less
+/// where link.mtu is less.
+std::uint32_t automatic_mtu(const Config& config) {
+  constexpr std::uint32_t kJumbo = 9000;
+  constexpr std::uint32_t kLargestPathMtu = 4096;
+  const auto link = static_cast<std::uint32_t>(config.link.mtu);
+  if (config.transport.protocol == Protocol::kIwarp) return link == 0 ? kJumbo : link;
+  if (link == 0 || config.transport.protocol == Protocol::kIb) return kLargestPathMtu;
+  return protocol::roce_path_mtu(link);
+}
+
+/// Packets in flight: twice what the path holds, and what short paths need to absorb jitter.
+std::uint64_t automatic_window(const Config& config) {
+  if (config.transport.recovery == Recovery::kGoBackN) return 0;
+  constexpr Time kDevices = microseconds(10);  // NICs, a switch and their queues
+  constexpr std::uint64_t kLeast = 256;
+  constexpr std::uint64_t kMost = 1U << 20;
+  const Time round_trip = config.link.delay * 2 + kDevices;
+  const double bytes = config.link.rate.bits_per_second() / 8 * to_seconds(round_trip);
+  return std::clamp(static_cast<std::uint64_t>(2 * bytes / config.transport.mtu), kLeast, kMost);
+}
+
+/// 20 us of 100 Gb/s; more where pauses need it to lose nothing.
+std::uint64_t automatic_rx_buffer(const Config& config) {
+  constexpr std::uint64_t kUsual = 256 * 1024;
+  // The longest headers and trailers: RoCEv2 over IPv6 with a VLAN tag has 106 bytes of them.
+  constexpr std::uint32_t kLongestHeaders = 128;
+  const LinkConfig& link = config.link;
+  if (link.flow_control != FlowControl::kPfc && link.flow_control != FlowControl::kPause) {
+    return kUsual;
+  }
+  const std::uint32_t frame = config.transport.mtu + kLongestHeaders;
+  const std::uint64_t headroom =
+      link.pfc_headroom != 0
+          ? link.pfc_headroom
+          : protocol::pfc_headroom({link.rate, link.delay, link.phy_latency, link.commit_ahead,
+                                    link.pfc_response, frame});
+  return std::max(kUsual, headroom + 2 * std::uint64_t{frame});
+}
+
+/// For which an unacknowledged message is waited for: a thousand times the round trip of a short
+/// path, and what a long path and a slow one add.
+Time automatic_answer_timeout(const Config& config) {
+  constexpr double kSlowest = 0.5;  // Gb/s
+  const double bits = 8.0 * static_cast<double>(config.workload.msg_size);
+  return microseconds(1000) + 4 * (config.link.delay + config.link.reorder_delay) +
+         nanoseconds(static_cast<std::int64_t>(bits / kSlowest));
+}
+
+/// Bytes of posted writes that a root complex buffers: twice what its link carries from the
+/// departure of a write until the UpdateFC that returns its credits.
+std::uint64_t automatic_write_buffer(const Config& config) {
+  constexpr std::uint64_t kLeast = 12288;
+  constexpr std::uint64_t kMost = 131008;  // as many headers as may be advertised, 64 B each
+  const PcieConfig& pcie = config.pcie;
+  const MemoryConfig& memory = config.memory;
+  const Time written = memory.write_latency + (memory.ddio ? kTimeZero : memory.dram_write_latency);
+  const Time round_trip = 2 * pcie.one_way() + written + pcie.update_fc_latency;
+  constexpr std::array<double, 6> kGigatransfers{2.5, 5, 8, 16, 32, 64};  // a lane, by generation
+  const double bytes_per_ns = kGigatransfers.at(pcie.gen - 1) * pcie.lanes / 8;
+  const auto twice = static_cast<std::uint64_t>(2 * bytes_per_ns * to_ns(round_trip));
+  return std::clamp(twice, kLeast, kMost);
+}
+
+}  // namespace
+
+std::string automatic_text(std::string_view key, const Config& config) {
+  const WorkloadConfig& workload = config.workload;
+  const bool latency = workload.pattern == Pattern::kLatency;
+  const Protocol protocol = config.transport.protocol;
+  if (key == "transport.mtu") return std::to_string(automatic_mtu(config));
+  if (key == "transport.ecn") {
+    return config.transport.congestion_control == RoceCongestion::kDcqcn ? "2" : "0";
+  }
+  if (key == "dcqcn.additive_rate") return std::to_string(config.link.rate.to_gbps() / 1000);
+  if (key == "dcqcn.hyper_rate") return std::to_string(config.link.rate.to_gbps() / 100);
+  if (key == "transport.max_dest_rd_atomic") return std::to_string(config.transport.max_rd_atomic);
+  if (key == "transport.window") return std::to_string(automatic_window(config));
+  if (key == "link.flow_control") {
+    return protocol == Protocol::kIb ? "credit" : is_roce(protocol) ? "pfc" : "none";
+  }
+  if (key == "workload.msg_size") return is_atomic(workload.op) ? "8B" : "64B";
+  if (key == "nic.rx_buffer") return std::to_string(automatic_rx_buffer(config));
+  if (key == "workload.answer_timeout") {
+    return std::to_string(to_ns(automatic_answer_timeout(config)));
+  }
+  if (key == "pcie.root_credits.posted_data") {
+    return std::to_string(automatic_write_buffer(config) / 16);
+  }
+  if (key == "pcie.root_credits.posted_headers") {
+    return std::to_string((automatic_write_buffer(config) + 63) / 64);
+  }
+  if (key == "nic.wqe_buffer") return std::to_string(2 * config.nic.wqe_prefetch);
+  if (key == "memory.llc_size") return is_dma(workload.op) ? "32MiB" : "0";
+  if (key == "iommu.page_size") return std::to_string(config.memory.page_size);
+  if (key == "workload.window") {
+    constexpr std::uint64_t kPcieBenchWindow = 8192;
+    return std::to_string(std::max(kPcieBenchWindow, workload.msg_size + workload.offset));
+  }
+  if (key == "workload.recv_depth") {
+    // Nothing keeps a sender of unacknowledged messages from running ahead of the receiver.
+    constexpr std::uint32_t kUnacknowledged = 512;  // perftest's --rx-depth
+    const bool acknowledged = config.transport.type == TransportType::kRc;
+    return std::to_string(acknowledged ? workload.depth
+                                       : std::max(workload.depth, kUnacknowledged));
+  }
+  if (key == "workload.inline_max") return std::to_string(latency ? config.nic.max_inline : 0);
+  if (key == "workload.signal_every") {
+    return std::to_string(
+        latency || workload.outstanding > 0 ? 1U : std::clamp(workload.depth / 4, 1U, 100U));
+  }
+  panic("config", "no rule for the automatic value of " + std::string(key));
+}
+
+}  // namespace rnic::config
