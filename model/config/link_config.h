@@ -15,8 +15,8 @@ enum class FlowControl { kAuto, kNone, kPfc, kCredit, kPause };
 /// Which way of a cable faults strike, as the host at its first end sees it.
 enum class FaultDirection { kBoth, kFromHost, kToHost };
 
-/// link.fault_cable=auto: rates strike every cable, lists the first.
-inline constexpr std::uint32_t kAutoCable = 0xFFFF'FFFF;
+/// link.fault_cable=all: rates strike every cable, lists the first.
+inline constexpr std::uint32_t kAllCables = 0xFFFF'FFFF;
 
 /// No host: what `none` stands for in keys that name one.
 inline constexpr std::uint32_t kNoHost = 0xFFFF'FFFF;
@@ -58,7 +58,7 @@ struct LinkConfig {
   Time down_at;
   Time down_time;  ///< 0: the cable is never down
   std::uint32_t down_cable;
-  std::uint32_t fault_cable;  ///< kAutoCable, or the only one that faults strike
+  std::uint32_t fault_cable;  ///< kAllCables, or the only one that faults strike
   FaultDirection fault_direction;
   std::vector<std::string> fault_frames;  ///< names of the kinds that rates and bursts strike
   std::vector<FaultTarget> drop_list;

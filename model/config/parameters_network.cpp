@@ -64,7 +64,8 @@ void add_link(ParameterTable& table) {
       .or_word("any", 0)
       .spec("IEEE 802.3, 4.2.4.2.1: a receiver need not pass on what is longer than it is set for")
       .means(
-          "Ethernet MTU of every port: longer frames are dropped as they arrive, and nobody is told; "
+          "Ethernet MTU of every port: longer frames are dropped as they arrive, and nobody is "
+          "told; "
           "transport.mtu=auto fits it");
   table.count("link.data_vls", RNIC_FIELD(link.data_vls), "1")
       .one_of({1, 2, 4, 8, 15})
@@ -119,13 +120,13 @@ void add_link(ParameterTable& table) {
 
 /// Which frames, on which cable and which way.
 void add_fault_targets(ParameterTable& table) {
-  table.count("link.fault_cable", RNIC_FIELD(link.fault_cable), "auto")
+  table.count("link.fault_cable", RNIC_FIELD(link.fault_cable), "all")
       .range(0, 63)
-      .or_word("auto", kAutoCable)
+      .or_word("all", kAllCables)
       .assumed("a network is as good everywhere; exact frames need one place to be counted at")
       .means(
           "the cable that faults strike: the number of its first host, 0 when there is one cable; "
-          "auto: rates strike every cable, lists the first");
+          "all: rates strike every cable, lists the first");
   table
       .choice<FaultDirection>("link.fault_direction", RNIC_CHOICE(link.fault_direction), "both",
                               {{"both", FaultDirection::kBoth},

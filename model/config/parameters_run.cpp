@@ -121,8 +121,8 @@ void add_probe(ParameterTable& table) {
       .range(1, 1e9)
       .assumed("free choice of the user")
       .means("from one probe to the next; one that takes longer puts the next one off");
-  table.count("workload.probe_service_level", RNIC_FIELD(workload.probe_service_level),
-              "as_streams")
+  table
+      .count("workload.probe_service_level", RNIC_FIELD(workload.probe_service_level), "as_streams")
       .range(0, 15)
       .or_word("as_streams", kProbeAsStreams)
       .assumed("without quality of service, all queue pairs share one class")
@@ -254,10 +254,12 @@ void add_queues(ParameterTable& table) {
       .range(0, 3600e9)
       .or_auto()
       .assumed(
-          "a thousand round trips of a short cable, and what the message takes at 0.5 Gb/s; perftest "
+          "a thousand round trips of a short cable, and what the message takes at 0.5 Gb/s; "
+          "perftest "
           "would wait for ever")
       .means(
-          "latency pattern of UC and UD: a message whose answer takes longer counts as lost, and the "
+          "latency pattern of UC and UD: a message whose answer takes longer counts as lost, and "
+          "the "
           "client goes on with the next; 0: it waits for ever, as perftest does");
   table.time("workload.start_gap", RNIC_FIELD(workload.start_gap), "0ns")
       .range(0, 1e9)

@@ -85,8 +85,7 @@ const Condition kFaults{[](const Config& c) {
                         },
                         "a fault (link.loss_rate, link.drop_list, ...)"};
 const Condition kUnacknowledged{
-    [](const Config& c) { return c.transport.type != TransportType::kRc; },
-    "transport.type=uc|ud"};
+    [](const Config& c) { return c.transport.type != TransportType::kRc; }, "transport.type=uc|ud"};
 const Condition kProbe{[](const Config& c) { return c.workload.probe_size != kNoProbe; },
                        "workload.probe_size"};
 const Condition kBursts{[](const Config& c) { return c.link.burst_rate > 0; }, "link.burst_rate"};

@@ -111,12 +111,11 @@ void check_cables(const Config& config) {
   const std::uint32_t faulty = config.link.fault_cable;
   for (const auto& [key, cable] :
        {std::pair{"link.down_cable", config.link.down_cable},
-        std::pair{"link.fault_cable", faulty == kAutoCable ? 0 : faulty}}) {
+        std::pair{"link.fault_cable", faulty == kAllCables ? 0 : faulty}}) {
     if (cable < cables) continue;
-    throw ConfigError(equals(key, cable) + " does not exist (" +
-                      (cables == 1 ? "there is one cable, 0"
-                                   : "valid: 0.." + std::to_string(cables - 1)) +
-                      ")");
+    throw ConfigError(
+        equals(key, cable) + " does not exist (" +
+        (cables == 1 ? "there is one cable, 0" : "valid: 0.." + std::to_string(cables - 1)) + ")");
   }
   if (config.link.mtu == 0) return;
   if (config.transport.protocol == Protocol::kIb) {
@@ -156,8 +155,8 @@ void check_network(const Config& config) {
   if (flow_control == FlowControl::kPfc && !is_roce(protocol)) {
     throw ConfigError(
         std::string("link.flow_control=pfc needs transport.protocol=rocev1 or rocev2, not ") +
-        name_of(protocol) + " (valid: auto|none" + (protocol == Protocol::kIb ? "|credit" : "|pause") +
-        ")");
+        name_of(protocol) + " (valid: auto|none" +
+        (protocol == Protocol::kIb ? "|credit" : "|pause") + ")");
   }
   if (flow_control == FlowControl::kPause && protocol == Protocol::kIb) {
     throw ConfigError(

@@ -124,7 +124,7 @@ void IwarpTransport::plan_ack(QueuePair& qp, Time now, TxPlan& plan) {
   plan.last = true;
   fill_tcp(c, now, true, plan);
   ++counters_.acks_sent;
-  if (qp.failed) {  // it answers a terminate message
+  if (qp.failed && !c.terminate_pending) {  // it answers a terminate message
     c.closed = true;
     plan.closes_stream = config_.tear_down;
     if (c.fin_received) ++plan.stream_ack;
@@ -156,8 +156,8 @@ void IwarpTransport::plan_probe(QueuePair& qp, Time now, TxPlan& plan) {
   plan.stream = c.tcp.send_unacknowledged() - 1;
 }
 
-/// A terminate message comes behind the answers to what was asked before its cause: the peer's READs
-/// are delivered in order (RFC 5040, 5.5), and nothing is sent behind it (RFC 5040, 7.2).
+/// A terminate message comes behind the answers to what was asked before its cause: the peer's
+/// READs are delivered in order (RFC 5040, 5.5), and nothing is sent behind it (RFC 5040, 7.2).
 bool IwarpTransport::answers_first(const QueuePair& qp, const IwarpConnection& c) {
   if (qp.state == protocol::QpState::kRtr) return false;  // it sends no data
   if (!qp.responses.empty()) return true;

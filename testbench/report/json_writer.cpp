@@ -154,12 +154,9 @@ Json counters_json(const std::vector<NamedCounts>& counters) {
 }
 
 Json probe_json(const ProbeResult& probe) {
-  return {{"size", probe.size},
-          {"interval_ns", to_ns(probe.interval)},
-          {"posted", probe.posted},
-          {"measured", probe.latency.count()},
-          {"failed", probe.failed},
-          {"latency_ns", latency_json(probe.latency)}};
+  return {{"size", probe.size},     {"interval_ns", to_ns(probe.interval)},
+          {"posted", probe.posted}, {"measured", probe.latency.count()},
+          {"failed", probe.failed}, {"latency_ns", latency_json(probe.latency)}};
 }
 
 Json hosts_json(const std::vector<HostResult>& hosts) {

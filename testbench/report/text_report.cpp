@@ -293,7 +293,8 @@ std::string links(const Result& result, const Selection& selection) {
       if (value > 0) line += (line.empty() ? "" : ", ") + name + " " + grouped(value);
     }
     if (!line.empty()) more += wrapped(link.name + ": " + line, 2, kWidth);
-    if (const std::string shares = lane_shares(link, link.common_window == kTimeZero ? result.window : link.common_window);
+    if (const std::string shares =
+            lane_shares(link, link.common_window == kTimeZero ? result.window : link.common_window);
         !shares.empty()) {
       more += wrapped(link.name + " by lane: " + shares, 2, kWidth);
     }
@@ -370,10 +371,10 @@ std::string text_report(const Result& result) {
   const Selection selection(result);
   const std::string note =
       selection.complete() ? std::string() : "\n" + wrapped(selection.note(), 0, kWidth);
-  return title(result) + "\n" + headline(result) + latency(result) + probe(result) + breakdown(result) +
-         bottleneck(result) + flows(result) + units(result) + note + caches(result, selection) +
-         pcie(result, selection) + links(result, selection) + counters(result, selection) +
-         hosts(result, selection) + simulation(result);
+  return title(result) + "\n" + headline(result) + latency(result) + probe(result) +
+         breakdown(result) + bottleneck(result) + flows(result) + units(result) + note +
+         caches(result, selection) + pcie(result, selection) + links(result, selection) +
+         counters(result, selection) + hosts(result, selection) + simulation(result);
 }
 
 }  // namespace rnic::testbench

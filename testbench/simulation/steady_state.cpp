@@ -147,8 +147,7 @@ bool SteadyState::possible(const config::Config& config) {
          !config::is_dma(w.op) &&
          config.transport.congestion_control == config::RoceCongestion::kNone &&
          config.transport.type == config::TransportType::kRc && config.output.traces.empty() &&
-         w.probe_size == config::kNoProbe &&
-         !surprises(config);
+         w.probe_size == config::kNoProbe && !surprises(config);
 }
 
 void SteadyState::message_completed(const FlowMeasurement& flow, std::uint32_t qp, Time latency,

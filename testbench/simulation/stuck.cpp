@@ -33,8 +33,9 @@ std::string explain(const System& system) {
   const config::Config& config = system.config();
   if (config.transport.type != config::TransportType::kRc &&
       config.workload.pattern == config::Pattern::kLatency && config.sim.max_time > sim_now()) {
-    text += " a message is lost that nobody sends again, and its answer is waited for without a "
-            "limit (workload.answer_timeout);";
+    text +=
+        " a message is lost that nobody sends again, and its answer is waited for without a "
+        "limit (workload.answer_timeout);";
   }
   constexpr std::size_t kMostNodes = 4;
   for (std::size_t i = 0; i < system.nodes.size() && i < kMostNodes; ++i) {

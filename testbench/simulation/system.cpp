@@ -39,7 +39,7 @@ std::uint32_t directions_of(config::FaultDirection direction) {
 /// more.
 network::FaultConfig faults_of(const config::LinkConfig& link, std::size_t cable) {
   network::FaultConfig faults;
-  const bool any = link.fault_cable == config::kAutoCable;
+  const bool any = link.fault_cable == config::kAllCables;
   if (!any && link.fault_cable != cable) return faults;
   faults.frames = config::kinds_named(link.fault_frames);
   faults.directions = directions_of(link.fault_direction);
@@ -184,7 +184,7 @@ void System::build_fabric() {
   const std::uint32_t devices = devices_per_host(config_);
   for (std::uint32_t i = 0; i < config_.fabric.hosts * devices; ++i) build_node(i);
   checksums_ = std::make_unique<EncapsulationChecksums>(nodes.front()->nic.encapsulation(),
-                                                         config_.transport.protocol);
+                                                        config_.transport.protocol);
   if (config_.nic.functions > 1) {
     connect_shared_ports();
   } else if (config_.fabric.topology == "single_switch") {

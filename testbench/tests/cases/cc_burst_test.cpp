@@ -73,7 +73,8 @@ TEST(CaseCC, CC17_TheGapIsBetweenFlows) {
   }
 }
 
-/// Four flows of 1 MiB WRITEs that fill the way to host 0, and a WRITE of 64 B each 10 us from host 1.
+/// Four flows of 1 MiB WRITEs that fill the way to host 0, and a WRITE of 64 B each 10 us from
+/// host 1.
 Settings probe_beside(const std::string& protocol, const std::string& bulk) {
   return {{"transport.protocol", protocol},
           {"transport.vlan", protocol == "ib" ? "false" : "true"},
@@ -112,8 +113,8 @@ TEST_P(ProbeBesideBulk, CC16_ClassOfItsOwn) {
   const Settings strict = GetParam() == "ib"
                               ? Settings{{"link.vl_arb_high", "1:255"}, {"link.vl_arb_low", "0:64"}}
                               : Settings{{"link.ets", "0:10,1:strict"}};
-  const ProgramRun run = run_well(
-      with(with(probe_beside(GetParam(), "1MiB"), {{"workload.probe_service_level", "1"}}), strict));
+  const ProgramRun run = run_well(with(
+      with(probe_beside(GetParam(), "1MiB"), {{"workload.probe_service_level", "1"}}), strict));
   EXPECT_LE(run.number("/probe/latency_ns/p99"), idle() + 2 * 2 * 336);
   EXPECT_GT(run.number("/throughput_gbps"), 95);
   EXPECT_GE(run.number("/probe/measured"), 1000);

@@ -243,11 +243,11 @@ TEST(CaseIW, IW07_WithoutLossALongRoundTripIsFilled) {
   EXPECT_NEAR(iwarp / roce, 1, 0.06);
 }
 
-// Over 10 ms a loss in 10,000 costs go-back-N the whole pipe each time: W = 100 Gb/s x 10 ms / 4,178 B
-// = 29,900 packets, of which 1 / (1 + p W) = 0.25 come through. Who sends again only what is missing
-// keeps the line; TCP as far as its window lets it: RFC 5681 halves it at each loss, which allows
-// 1.22 x MSS / (RTT x sqrt(p)) = 0.9 Gb/s whatever recovery does, so that the case's order is that of
-// recovery alone (tcp.congestion_control=none).
+// Over 10 ms a loss in 10,000 costs go-back-N the whole pipe each time: W = 100 Gb/s x 10 ms /
+// 4,178 B = 29,900 packets, of which 1 / (1 + p W) = 0.25 come through. Who sends again only what
+// is missing keeps the line; TCP as far as its window lets it: RFC 5681 halves it at each loss,
+// which allows 1.22 x MSS / (RTT x sqrt(p)) = 0.9 Gb/s whatever recovery does, so that the case's
+// order is that of recovery alone (tcp.congestion_control=none).
 TEST(CaseIW, IW07_WithLossOverALongRoundTrip) {
   const auto far = [](const Settings& transport) {
     return run_well(with({{"workload.pattern", "bandwidth"},

@@ -22,12 +22,18 @@ TEST_P(CaptureMarkers, EveryMarkerAndCrcOfBothDirections) {
   const TemporaryFile place("markers");
   for (const char* op : {"write", "read", "send", "atomic_fadd"}) {
     std::filesystem::remove_all(place.path());
-    Settings all{{"transport.protocol", "iwarp"}, {"tcp.mpa_markers", "true"},
-                 {"transport.mtu", mtu},          {"tcp.timestamps", timestamps},
-                 {"transport.ip_version", ip},    {"transport.vlan", vlan},
-                 {"workload.op", op},             {"workload.pattern", "bandwidth"},
-                 {"workload.iterations", "60"},   {"sim.warmup", "0"},
-                 {"output.traces", "pcap"},       {"output.dir", place.path()}};
+    Settings all{{"transport.protocol", "iwarp"},
+                 {"tcp.mpa_markers", "true"},
+                 {"transport.mtu", mtu},
+                 {"tcp.timestamps", timestamps},
+                 {"transport.ip_version", ip},
+                 {"transport.vlan", vlan},
+                 {"workload.op", op},
+                 {"workload.pattern", "bandwidth"},
+                 {"workload.iterations", "60"},
+                 {"sim.warmup", "0"},
+                 {"output.traces", "pcap"},
+                 {"output.dir", place.path()}};
     const bool atomic = std::string(op) == "atomic_fadd";
     if (!atomic) all.emplace_back("workload.msg_size", "3001");
     run_well(all);
@@ -45,17 +51,16 @@ TEST_P(CaptureMarkers, EveryMarkerAndCrcOfBothDirections) {
   std::filesystem::remove_all(place.path());
 }
 
-INSTANTIATE_TEST_SUITE_P(Options, CaptureMarkers,
-                         ::testing::Combine(::testing::Values("576", "1500", "9000"),
-                                            ::testing::Values("false", "true"),
-                                            ::testing::Values("4", "6"),
-                                            ::testing::Values("false", "true")),
-                         [](const auto& test) {
-                           return std::string("mtu") + std::get<0>(test.param) +
-                                  (std::string(std::get<1>(test.param)) == "true" ? "_stamps" : "") +
-                                  "_ipv" + std::get<2>(test.param) +
-                                  (std::string(std::get<3>(test.param)) == "true" ? "_vlan" : "");
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Options, CaptureMarkers,
+    ::testing::Combine(::testing::Values("576", "1500", "9000"), ::testing::Values("false", "true"),
+                       ::testing::Values("4", "6"), ::testing::Values("false", "true")),
+    [](const auto& test) {
+      return std::string("mtu") + std::get<0>(test.param) +
+             (std::string(std::get<1>(test.param)) == "true" ? "_stamps" : "") + "_ipv" +
+             std::get<2>(test.param) +
+             (std::string(std::get<3>(test.param)) == "true" ? "_vlan" : "");
+    });
 
 // The walk itself, on a stream that is not of the model.
 TEST(CaptureMarkersWalk, KnowsTheVectorOfRfc5044) {

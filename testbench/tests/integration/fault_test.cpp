@@ -55,8 +55,9 @@ TEST(FaultTest, Outage) {
   expect_repaired({{"link.down_at", "140us"}, {"link.down_time", "100us"}},
                   "cable_lost_while_down");
 }
-// A stream of 4 KiB packets in full swing loses what a line of 100 Gb/s sends in 100 us: 12.5e5 B over
-// the packet's line bytes (26 + 2 symbols, 98, 82 around 4,096 B), whatever flow control it has.
+// A stream of 4 KiB packets in full swing loses what a line of 100 Gb/s sends in 100 us: 12.5e5 B
+// over the packet's line bytes (26 + 2 symbols, 98, 82 around 4,096 B), whatever flow control it
+// has.
 TEST(FaultTest, AnOutageLosesTheSameOnEveryWire) {
   for (const auto& [protocol, packet] :
        {std::pair{"ib", 4'124.0}, {"rocev1", 4'190.0}, {"rocev2", 4'178.0}}) {

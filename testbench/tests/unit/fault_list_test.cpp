@@ -10,8 +10,8 @@ namespace rnic::config {
 namespace {
 
 TEST(FaultList, BareNumbersAreDataPackets) {
-  EXPECT_EQ(parse_fault_list("17,5"), (std::vector<FaultTarget>{{FrameKind::kData, 5},
-                                                               {FrameKind::kData, 17}}));
+  EXPECT_EQ(parse_fault_list("17,5"),
+            (std::vector<FaultTarget>{{FrameKind::kData, 5}, {FrameKind::kData, 17}}));
   EXPECT_TRUE(parse_fault_list("none").empty());
 }
 

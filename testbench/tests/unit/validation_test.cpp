@@ -96,8 +96,8 @@ TEST(ValidationTest, AutomaticMtuFollowsTheLinks) {
 }
 
 // By IEEE 802.1Q annex N at 100 Gb/s over 10 us: 2 x 10 us + 4 x 50 ns + 2 x 200 ns are 257,501 B,
-// eight pauses of 84 B and three frames of 4,096 + 128 + 20 B are 13,404; above the threshold of two
-// frames, 8,448.
+// eight pauses of 84 B and three frames of 4,096 + 128 + 20 B are 13,404; above the threshold of
+// two frames, 8,448.
 TEST(ValidationTest, AutomaticReceiveBufferHoldsWhatPausesNeed) {
   const auto buffer = [](const Settings& settings) {
     return load_from(settings).config.nic.rx_buffer;
@@ -150,10 +150,9 @@ TEST(ValidationTest, WorkloadSuitsTheSystem) {
   expect_refused({{"fabric.hosts", "3"}}, "fabric.hosts", "fabric.topology");
   EXPECT_NO_THROW(load_from({{"fabric.hosts", "3"}, {"fabric.topology", "single_switch"}}));
   expect_refused({{"workload.probe_size", "64"}}, "workload.probe_size", "workload.pattern");
-  expect_refused({{"workload.probe_size", "64"},
-                  {"workload.pattern", "bandwidth"},
-                  {"transport.type", "uc"}},
-                 "workload.probe_size", "transport.type");
+  expect_refused(
+      {{"workload.probe_size", "64"}, {"workload.pattern", "bandwidth"}, {"transport.type", "uc"}},
+      "workload.probe_size", "transport.type");
   expect_refused({{"workload.probe_size", "64"},
                   {"workload.pattern", "bandwidth"},
                   {"transport.protocol", "rocev2"},
