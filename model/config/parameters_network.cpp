@@ -65,8 +65,7 @@ void add_link(ParameterTable& table) {
       .spec("IEEE 802.3, 4.2.4.2.1: a receiver need not pass on what is longer than it is set for")
       .means(
           "Ethernet MTU of every port: longer frames are dropped as they arrive, and nobody is "
-          "told; "
-          "transport.mtu=auto fits it");
+          "told; transport.mtu=auto fits it");
   table.count("link.data_vls", RNIC_FIELD(link.data_vls), "1")
       .one_of({1, 2, 4, 8, 15})
       .spec("IBTA vol. 1, 7.6: 1, 2, 4, 8 or 15 data VLs; one is the least a port may have")

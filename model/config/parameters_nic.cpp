@@ -314,8 +314,7 @@ void add_nic_parameters(ParameterTable& table) {
       .assumed("20 us of line rate at 100 Gb/s: rides out PCIe back-pressure, allows PFC headroom")
       .means(
           "receive buffer of each virtual lane or priority; auto: 256 KiB, or what pauses need "
-          "over "
-          "the cable (its rate, its delay, link.pfc_*) if that is more");
+          "over the cable (its rate, its delay, link.pfc_*) if that is more");
   add_stages(table);
   add_atomics(table);
   add_unacknowledged(table);

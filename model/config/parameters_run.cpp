@@ -255,12 +255,11 @@ void add_queues(ParameterTable& table) {
       .or_auto()
       .assumed(
           "a thousand round trips of a short cable, and what the message takes at 0.5 Gb/s; "
-          "perftest "
-          "would wait for ever")
+          "perftest would wait for ever")
       .means(
           "latency pattern of UC and UD: a message whose answer takes longer counts as lost, and "
-          "the "
-          "client goes on with the next; 0: it waits for ever, as perftest does");
+          "the client goes on with the next; 0, and with workload.completion=event: it waits for "
+          "ever, as perftest does");
   table.time("workload.start_gap", RNIC_FIELD(workload.start_gap), "0ns")
       .range(0, 1e9)
       .assumed(kFreeChoice)

@@ -14,6 +14,20 @@ using host::verbs::SendWr;
 using host::verbs::Wc;
 using stats::Stage;
 
+namespace {
+
+/// A player's traces of a turn that is over. Where they may still be marked, they are not used
+/// again so soon.
+template <typename Player>
+void give_back(TracePool& traces, Player& player) {
+  for (stats::MessageTrace** trace : {&player.in_flight, &player.arrived}) {
+    if (*trace != nullptr) traces.give(*trace);
+    *trace = nullptr;
+  }
+}
+
+}  // namespace
+
 void Flow::arm(Player& me) {
   me.next_slot = me.pattern.next();
   if (two_sided()) return;
@@ -89,10 +103,13 @@ Flow::Turn Flow::await(Player& me, Player& other, Time deadline) {
   }
   core.sync();
   me.turn_started = sim_now();
-  // Marked at once: the acknowledgement of this message may still mark its trace. None: the peer
-  // has taken it for lost.
-  if (other.in_flight != nullptr) other.in_flight->mark(Stage::kPoll, me.turn_started);
-  other.arrived = other.in_flight;
+  // As it is now: the acknowledgement of this message may still mark its trace. None: the peer has
+  // taken it for lost.
+  if (other.in_flight != nullptr) {
+    other.in_flight->mark(Stage::kPoll, me.turn_started);
+    other.arrived = traces_.take();
+    *other.arrived = *other.in_flight;
+  }
   // The completion of this player's own previous message is long there; perftest polls it now.
   if (!reap_own(me)) return Turn::kFailed;
   if (two_sided()) {
@@ -182,22 +199,19 @@ void Flow::play(Player& me, Player& other) {
 /// There and back: both messages count, and their stages sum to what the turn took.
 void Flow::count_turn(Player& me, Player& other, std::uint64_t turn, Time started) {
   for (Player* player : {&me, &other}) {
-    if (player->arrived == nullptr) continue;
-    if (turn >= config_.sim.warmup) measurement_.breakdown.add(*player->arrived);
-    traces_.give(player->arrived);
-    player->arrived = player->in_flight = nullptr;
+    if (player->arrived != nullptr && turn >= config_.sim.warmup) {
+      measurement_.breakdown.add(*player->arrived);
+    }
+    give_back(traces_, *player);
   }
   record_latency((me.turn_started - started) / 2, turn, me.turn_started);
 }
 
-/// The message or its answer is lost. Where it may still be, its trace is not used again so soon.
+/// The message or its answer is lost.
 void Flow::lose_turn(Player& me, Player& other) {
   ++measured_[0].lost;
   ++measurement_.messages_done;
-  for (Player* player : {&me, &other}) {
-    if (player->in_flight != nullptr) traces_.give(player->in_flight);
-    player->arrived = player->in_flight = nullptr;
-  }
+  for (Player* player : {&me, &other}) give_back(traces_, *player);
   me.turn_started = sim_now();
 }
 

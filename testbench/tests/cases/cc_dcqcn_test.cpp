@@ -119,6 +119,43 @@ TEST(CaseCC, CC07_TheQueueFollowsTheThresholds) {
   EXPECT_EQ(pfc_first.counter("np_cnp_sent"), 0U);
 }
 
+// At 25 Gb/s, too, the longest queue lies between the thresholds, a frame or two above at most.
+TEST(CaseCC, CC07_TheQueueScalesWithTheThresholdsAt25G) {
+  double before = 0;
+  for (const int kmin : {5'000, 20'000, 100'000}) {
+    const ProgramRun run = run_well(with(with(incast(3, "25Gbps", 3000), kDcqcn),
+                                         {{"switch.ecn_pmax", "0.2"},
+                                          {"switch.ecn_kmin", std::to_string(kmin)},
+                                          {"switch.ecn_kmax", std::to_string(4 * kmin)},
+                                          {"switch.pfc_xoff", "2MiB"},
+                                          {"switch.pfc_xon", "1MiB"}}));
+    const double queue = at_port(run, "switch.port0", "egress_queue_highest");
+    EXPECT_GT(queue, kmin);
+    EXPECT_LT(queue, 4 * kmin + 2 * 4178);
+    EXPECT_GT(queue, 2 * before);
+    EXPECT_EQ(pauses(run), 0);
+    EXPECT_NEAR(run.number("/throughput_gbps"), 24.5, 0.5);
+    before = queue;
+  }
+}
+
+// Over 50 us of cable the marks come late: a short queue runs dry meanwhile.
+TEST(CaseCC, CC07_SmallThresholdsCostThroughputOverALongPath) {
+  const auto gbps = [](const char* kmin, const char* kmax) {
+    return run_well(with(with(incast(2, "100Gbps", 6000), kDcqcn), {{"link.delay", "50us"},
+                                                                    {"workload.depth", "128"},
+                                                                    {"workload.iterations", "6000"},
+                                                                    {"switch.ecn_pmax", "0.2"},
+                                                                    {"switch.ecn_kmin", kmin},
+                                                                    {"switch.ecn_kmax", kmax},
+                                                                    {"switch.pfc_xoff", "8MiB"},
+                                                                    {"switch.pfc_xon", "4MiB"},
+                                                                    {"switch.buffer", "64MiB"}}))
+        .number("/throughput_gbps");
+  };
+  EXPECT_LT(gbps("5KB", "20KB"), gbps("100KB", "400KB"));
+}
+
 TEST(CaseCC, CC14_MarksAloneChangeNothing) {
   const Settings three = incast(3, "100Gbps", 200);
   const ProgramRun plain = run_well(three);

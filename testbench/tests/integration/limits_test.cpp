@@ -77,9 +77,12 @@ TEST(LimitsTest, ALatencyProgramWhosePeerFallsSilent) {
 }
 
 TEST(LimitsTest, APeerThatNeverAnswersIsExplained) {
-  // A datagram is lost and nobody is told: the ping-pong waits for ever.
-  expect_failure({{"link.drop_list", "9"}, {"transport.type", "ud"}, {"workload.op", "send"}}, 3,
-                 {"host0"});
+  // A datagram is lost and nobody is told: without a limit the ping-pong waits for ever.
+  expect_failure({{"link.drop_list", "9"},
+                  {"transport.type", "ud"},
+                  {"workload.op", "send"},
+                  {"workload.answer_timeout", "0"}},
+                 3, {"host0", "workload.answer_timeout"});
 }
 
 TEST(LimitsTest, AppliedLimitsOfMemoryAndDevice) {
