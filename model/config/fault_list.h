@@ -47,8 +47,8 @@ struct FaultTarget {
   }
 };
 
-/// Reads `5,17,ack:3`: a bare number is that of a data packet. Sorted by kind and number, each once;
-/// empty for `none`. Throws ConfigError with the reason, without naming the key.
+/// Reads `5,17,ack:3`: a bare number is that of a data packet. Sorted by kind and number, each
+/// once; empty for `none`. Throws ConfigError with the reason, without naming the key.
 std::vector<FaultTarget> parse_fault_list(std::string_view text);
 /// The text that reads back as `targets`.
 std::string fault_list_text(const std::vector<FaultTarget>& targets);

@@ -22,7 +22,19 @@ enum class Evidence {
 };
 
 /// What a value is, hence how it is written.
-enum class Kind { kCount, kReal, kBytes, kTime, kRate, kFrequency, kBool, kChoice, kText, kList, kFrames };
+enum class Kind {
+  kCount,
+  kReal,
+  kBytes,
+  kTime,
+  kRate,
+  kFrequency,
+  kBool,
+  kChoice,
+  kText,
+  kList,
+  kFrames
+};
 
 /// A value as reported: numbers in the key's unit; lists as the text that reads back.
 using Value = std::variant<bool, std::uint64_t, double, std::string>;

@@ -118,15 +118,15 @@ struct WorkloadConfig {
   std::uint64_t window;  ///< bytes that DMA operations touch
   std::uint32_t offset;  ///< start of messages and DMA accesses past their alignment
   Completion completion;
-  std::uint32_t cq_count;         ///< moderation of events: completions that one stands for
-  Time cq_period;                 ///< but no later than this after the first of them
-  bool solicited_only;            ///< RECVs' events only of messages that ask for one
-  std::uint32_t solicited_every;  ///< every n-th message asks for an event of the receiver
-  Time poll_interval;             ///< between two looks; 0: spins
-  Time answer_timeout;            ///< latency, unacknowledged: then a message is lost; 0: never
-  Time gap;                       ///< latency pattern: pause before each message of the client
-  bool srq;                       ///< the RECVs of a thread come from one shared queue
-  std::uint32_t idle_qps;         ///< further connected QPs that stay silent
+  std::uint32_t cq_count;             ///< moderation of events: completions that one stands for
+  Time cq_period;                     ///< but no later than this after the first of them
+  bool solicited_only;                ///< RECVs' events only of messages that ask for one
+  std::uint32_t solicited_every;      ///< every n-th message asks for an event of the receiver
+  Time poll_interval;                 ///< between two looks; 0: spins
+  Time answer_timeout;                ///< latency, unacknowledged: then a message is lost; 0: never
+  Time gap;                           ///< latency pattern: pause before each message of the client
+  bool srq;                           ///< the RECVs of a thread come from one shared queue
+  std::uint32_t idle_qps;             ///< further connected QPs that stay silent
   std::uint64_t probe_size;           ///< bytes of a WRITE beside the streams; kNoProbe: none
   Time probe_interval;                ///< from one probe to the next, if the last one is done
   std::uint32_t probe_service_level;  ///< kProbeAsStreams: as the streams' first queue pair

@@ -97,8 +97,9 @@ class LinkPort : public sc_core::sc_module,
   std::uint64_t oversize() const { return oversize_; }
   /// The cable was down and is up again: both ends tell their state anew.
   void retrain() { flow_->link_up(); }
-  /// The receiver is told. Until the link is back, what is sent goes out, whatever the peer allowed,
-  /// and is lost: a port in state Down discards it (IBTA vol 1, 7.2; an Ethernet MAC likewise).
+  /// The receiver is told. Until the link is back, what is sent goes out, whatever the peer
+  /// allowed, and is lost: a port in state Down discards it (IBTA vol 1, 7.2; an Ethernet MAC
+  /// likewise).
   void lose_link(Time now);
   void regain_link(Time now);
   /// Time for which the peer paused lanes, summed over lanes.
@@ -153,7 +154,7 @@ class LinkPort : public sc_core::sc_module,
   FrameTap* tap_ = nullptr;
   std::vector<Ring<Waiting>> lanes_;
   std::vector<std::uint64_t> lane_wire_bytes_;  ///< of data frames sent
-  std::uint32_t occupied_lanes_ = 0;  ///< bit i: lane i has waiting frames
+  std::uint32_t occupied_lanes_ = 0;            ///< bit i: lane i has waiting frames
   std::uint32_t queued_ = 0;
   Ring<Waiting> control_;  ///< by `ready`
   Time free_at_{0};        ///< end of the last frame sent

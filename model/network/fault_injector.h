@@ -83,7 +83,8 @@ class FaultInjector {
     bool possible() const { return rate_ > 0 || targets_ > 0; }
     /// Whether some target can only be told by the frame's bytes.
     bool looks_inside() const;
-    /// A frame of `kinds`, the newest of `numbers`; `by_rate`: it is one of those that rates strike.
+    /// A frame of `kinds`, the newest of `numbers`; `by_rate`: it is one of those that rates
+    /// strike.
     bool strikes(config::FrameKinds kinds, const Numbers& numbers, bool by_rate);
     Rng& rng() { return rng_; }
 

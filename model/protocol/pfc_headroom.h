@@ -12,8 +12,8 @@ namespace rnic::protocol {
 /// What separates the two ends of a link, as far as pauses are concerned.
 struct PausePath {
   BitRate rate;
-  Time cable_delay{0};  ///< one way
-  Time phy_latency{0};  ///< of one end, each direction
+  Time cable_delay{0};   ///< one way
+  Time phy_latency{0};   ///< of one end, each direction
   Time commit_ahead{0};  ///< either end may be committed to frames of its own so far ahead
   Time response{0};      ///< from a pause's arrival until it is obeyed
   std::uint32_t max_frame_bytes = 0;  ///< first header to last trailer byte

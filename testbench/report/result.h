@@ -127,7 +127,7 @@ struct LinkResult {
   std::uint64_t dropped = 0;
   std::string dropped_because;  ///< empty when nothing was
   Time paused = kTimeZero;
-  NamedCounts more;   ///< further figures, reported under their names
+  NamedCounts more;  ///< further figures, reported under their names
   /// Wire bytes of each VL or priority in use, when there are several; of common_window, if any.
   NamedCounts lanes;
   /// While all streams ran, if that is not the whole window; kTimeZero: it is.
@@ -157,11 +157,11 @@ struct MessageCounts {
 
 /// What the program of workload.probe_size saw while all streams ran.
 struct ProbeResult {
-  std::uint64_t size = 0;          ///< bytes; the rest means nothing when `posted` is 0
-  Time interval = kTimeZero;       ///< between two
-  std::uint64_t posted = 0;        ///< probes in all
-  std::uint64_t failed = 0;        ///< that completed with an error
-  stats::Histogram latency;        ///< post to completion
+  std::uint64_t size = 0;     ///< bytes; the rest means nothing when `posted` is 0
+  Time interval = kTimeZero;  ///< between two
+  std::uint64_t posted = 0;   ///< probes in all
+  std::uint64_t failed = 0;   ///< that completed with an error
+  stats::Histogram latency;   ///< post to completion
 };
 
 struct RegistrationResult {

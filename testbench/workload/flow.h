@@ -96,12 +96,12 @@ class Flow : public sc_core::sc_module {
     std::uint64_t next_slot = 0;  ///< where the peer's next message will land
     host::PhysicalMemory::WatchId watch{};
     stats::MessageTrace* in_flight = nullptr;  ///< trace of this player's message
-    stats::MessageTrace* arrived = nullptr;    ///< of this player's message, when it is there
+    stats::MessageTrace* arrived = nullptr;    ///< what in_flight was when the message was there
     std::uint64_t sent = 0;                    ///< turns that are over
-    std::uint64_t spots_seen = 0;  ///< writes to the watched byte before it was armed
-    bool waiting = false;          ///< for the peer's WRITE
-    bool poked = false;            ///< by look_for_failure()
-    Time turn_started{0};          ///< when it saw the peer's last message
+    std::uint64_t spots_seen = 0;              ///< writes to the watched byte before it was armed
+    bool waiting = false;                      ///< for the peer's WRITE
+    bool poked = false;                        ///< by look_for_failure()
+    Time turn_started{0};                      ///< when it saw the peer's last message
   };
   /// What became of a turn.
   enum class Turn { kDone, kLost, kFailed };

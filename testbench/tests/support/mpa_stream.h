@@ -25,7 +25,9 @@ inline std::vector<std::uint8_t> mpa_stream(const std::string& capture, bool sen
   for (const CapturedPacket& packet : read_pcapng(capture)) {
     if (packet.sent != sent) continue;
     const std::vector<std::uint8_t>& b = packet.bytes;
-    const auto be16 = [&b](std::size_t at) { return static_cast<std::size_t>(b[at] << 8 | b[at + 1]); };
+    const auto be16 = [&b](std::size_t at) {
+      return static_cast<std::size_t>(b[at] << 8 | b[at + 1]);
+    };
     const std::size_t ip = be16(12) == 0x8100 ? 18 : 14;
     const bool ipv6 = b[ip] >> 4 == 6;
     const std::size_t tcp = ip + (ipv6 ? 40U : 20U);

@@ -17,8 +17,8 @@ inline constexpr std::uint32_t kUnreliableQkey = 0x1234'5678;
 
 /// One port and its one queue pair.
 struct UnreliableSide {
-  UnreliableSide(const transport::Encapsulation& wire, protocol::QpType type, std::uint32_t number, std::uint32_t peer,
-                 std::uint32_t first_psn)
+  UnreliableSide(const transport::Encapsulation& wire, protocol::QpType type, std::uint32_t number,
+                 std::uint32_t peer, std::uint32_t first_psn)
       : transport({}, wire, identity, kUnreliableMtu) {
     identity.mac = mac(number);
     identity.ipv4 = number;
@@ -74,7 +74,8 @@ struct UnreliableSide {
     transport::RxPlan plan;
     if (transport.destination(frame) != qp.qpn) return plan;
     transport.receive(qp, frame, kTimeZero, plan);
-    if (plan.action != transport::RxPlan::Action::kNone) transport.accept(qp, plan, kTimeZero, nullptr);
+    if (plan.action != transport::RxPlan::Action::kNone)
+      transport.accept(qp, plan, kTimeZero, nullptr);
     return plan;
   }
 
