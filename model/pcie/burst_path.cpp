@@ -52,6 +52,7 @@ Time BurstPath::send_completions(Direction direction, const tlm::tlm_generic_pay
   const TlpCount tlps = completion_tlps(ends_.rules(), payload);
   const tlm_ext::Purpose purpose = purpose_of(payload);
   Lane& lane = ends_.lane(direction);
+  if (!lane.flow_controlled()) return lane.occupy_completion(at, tlps, purpose).end;
   const protocol::TlpAttributes attributes = attributes_of(payload, TlpClass::kCompletion);
   if (!lane.answers_flow_controlled()) {
     return lane.behind_posted(lane.occupy_completion(at, tlps, purpose), attributes).end;

@@ -36,6 +36,11 @@ Time PostedWindow::allowed(const Kind& kind, std::uint64_t need, std::uint64_t p
 Time PostedWindow::ready(Time earliest, CreditUnits need, Time wire) {
   while (!bursts_.empty() && bursts_.front().returned <= earliest) bursts_.pop_front();
   if (bursts_.empty()) return earliest;
+  const Burst& oldest = bursts_.front();
+  if (!headers_.wants(oldest.headers_end - oldest.headers, need.headers) &&
+      !data_.wants(oldest.data_end - oldest.data, need.data)) {
+    return earliest;
+  }
   const std::uint64_t headers = headers_.clamped(std::max(need.headers, 1U));
   const std::uint64_t data = data_.clamped(need.data);
   for (std::size_t i = 0; i < bursts_.size(); ++i) {
