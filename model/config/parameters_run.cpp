@@ -64,7 +64,8 @@ void add_programs(ParameterTable& table) {
                         {"kv_store", Program::kKvStore},
                         {"ring_buffer", Program::kRingBuffer},
                         {"rendezvous", Program::kRendezvous},
-                        {"spin_lock", Program::kSpinLock}})
+                        {"spin_lock", Program::kSpinLock},
+                        {"multicast", Program::kMulticast}})
       .assumed(kFreeChoice)
       .means("example application on the verbs API instead of a stream of workload.op");
 }
@@ -260,6 +261,10 @@ void add_queues(ParameterTable& table) {
           "latency pattern of UC and UD: a message whose answer takes longer counts as lost, and "
           "the client goes on with the next; 0, and with workload.completion=event: it waits for "
           "ever, as perftest does");
+  table.time("workload.long_gap", RNIC_FIELD(workload.long_gap), "0ns")
+      .range(0, 1e9)
+      .assumed(kFreeChoice)
+      .means("before each second message, instead of workload.gap; 0: all pauses are alike");
   table.time("workload.start_gap", RNIC_FIELD(workload.start_gap), "0ns")
       .range(0, 1e9)
       .assumed(kFreeChoice)
@@ -282,6 +287,7 @@ void add_queues(ParameterTable& table) {
                         {"sink_not_writable", Mistake::kSinkNotWritable},
                         {"too_long", Mistake::kTooLong},
                         {"remote_key", Mistake::kRemoteKey},
+                        {"lkey_as_rkey", Mistake::kLkeyAsRkey},
                         {"remote_bounds", Mistake::kRemoteBounds},
                         {"remote_pd", Mistake::kRemotePd},
                         {"remote_right", Mistake::kRemoteRight},

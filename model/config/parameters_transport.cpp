@@ -141,11 +141,13 @@ void add_reliability(ParameterTable& table) {
       .datasheet("what mlx5 devices advertise (rdma-core, ibv_devinfo -v); perftest uses it all")
       .means("READs and atomics a requester keeps outstanding on a QP");
   table.count("transport.max_dest_rd_atomic", RNIC_FIELD(transport.max_dest_rd_atomic), "auto")
-      .range(1, 255)
+      .range(0, 255)
       .or_auto()
       .spec(
           "IBTA vol. 1, chapter 12: the requester's depth is negotiated to what the responder has")
-      .means("READs a responder has resources for on a QP; auto: transport.max_rd_atomic");
+      .means(
+          "READs a responder has resources for on a QP; auto: transport.max_rd_atomic. Fewer than "
+          "that: both ends disagree, and what exceeds them is refused as an invalid request");
 }
 
 void add_acknowledgement(ParameterTable& table) {

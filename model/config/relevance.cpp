@@ -24,6 +24,13 @@ bool runs_program(const Config& c) { return c.workload.program != Program::kNone
 
 const Condition kVerbs{[](const Config& c) { return !is_dma_run(c); },
                        "an operation of verbs (not workload.op=dma_*)"};
+const Condition kSpotted{[](const Config& c) {
+                           return c.workload.mistake != Mistake::kLkeyAsRkey ||
+                                  c.nic.key_policy == KeyPolicy::kDistinct;
+                         },
+                         "nic.key_policy=distinct: where both keys of a region are one value, a "
+                         "local key passes for a remote one; elsewhere it is a "
+                         "remote_access_error"};
 const Condition kMessages{[](const Config& c) { return !runs_program(c); },
                           "workload.program=none"};
 const Condition kIwarpOnly{is_iwarp, "transport.protocol=iwarp"};
@@ -139,6 +146,24 @@ const Rule kRules[] = {
     {"workload.signal_every", kStream},
     {"workload.gap", kOneByOne},
     {"workload.mistake_at", kMistake},
+    {"workload.mistake", kSpotted},
+    {"workload.threads", kMessages},
+    {"workload.outstanding", kMessages},
+    {"workload.qp_sharers", kMessages},
+    {"workload.qp_order", kMessages},
+    {"workload.batch_as_list", kMessages},
+    {"workload.recv_", kMessages},
+    {"workload.inline_max", kMessages},
+    {"workload.solicited_every", kMessages},
+    {"workload.start_gap", kMessages},
+    {"workload.idle_qps", kMessages},
+    {"workload.sges", kMessages},
+    {"workload.alignment", kMessages},
+    {"workload.offset", kMessages},
+    {"workload.mr_per_qp", kMessages},
+    {"workload.host_cache", kMessages},
+    {"workload.window", kMessages},
+    {"workload.long_gap", kOneByOne},
     {"tcp.", kIwarpOnly},
     {"link.vl_", kIbOnly},
     {"link.sl2vl", kIbOnly},

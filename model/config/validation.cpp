@@ -49,8 +49,6 @@ void check_transport(const Config& config) {
           config.nic.max_rd_atomic);
   at_most("transport.max_dest_rd_atomic", transport.max_dest_rd_atomic, "nic.max_rd_atomic",
           config.nic.max_rd_atomic);
-  at_most("transport.max_rd_atomic", transport.max_rd_atomic, "transport.max_dest_rd_atomic",
-          transport.max_dest_rd_atomic);
   if (transport.recovery == Recovery::kSelectiveRepeat) {
     if (transport.protocol == Protocol::kIwarp) {
       throw ConfigError("transport.recovery=selective_repeat is of IB and RoCE, not of " +

@@ -63,7 +63,8 @@ void check_what_programs_ignore(const Config& config) {
     if (!met) throw ConfigError(std::string("workload.program needs ") + what);
   };
   need(w.pattern == Pattern::kLatency, "no workload.pattern: it is one of its own");
-  need(config.fabric.hosts == 2, "fabric.hosts=2: it runs between host 0 and host 1");
+  need(config.fabric.hosts == 2 || w.program == Program::kMulticast,
+       "fabric.hosts=2, except multicast: it runs between host 0 and host 1");
   need(w.qps == 1 || w.program == Program::kSpinLock,
        "workload.qps=1, except spin_lock (as many clients)");
   need(w.mrs == 1, "workload.mrs=1");
@@ -124,6 +125,7 @@ void check_mistake(const Config& config) {
       need(is_atomic(workload.op), "an atomic workload.op");
       break;
     case Mistake::kRemoteKey:
+    case Mistake::kLkeyAsRkey:
     case Mistake::kRemoteBounds:
     case Mistake::kRemotePd:
     case Mistake::kRemoteRight:
@@ -217,6 +219,19 @@ void check_events(const Config& config) {
   }
 }
 
+/// Datagrams of one packet to a group, as many as every member has RECVs for.
+void check_multicast(const Config& config) {
+  constexpr std::uint32_t kMostHosts = 64;
+  if (config.transport.type != TransportType::kUd) {
+    throw ConfigError("workload.program=multicast needs transport.type=ud");
+  }
+  at_most("workload.msg_size", config.workload.msg_size, "transport.mtu", config.transport.mtu);
+  if (config.fabric.hosts > kMostHosts) {
+    throw ConfigError(equals("fabric.hosts", config.fabric.hosts) +
+                      " is too many for workload.program=multicast (valid: 2..64)");
+  }
+}
+
 }  // namespace
 
 std::string equals(const std::string& key, std::uint64_t value) {
@@ -236,8 +251,10 @@ void check_program(const Config& config) {
     throw ConfigError(
         "workload.program does not go with a workload.op=dma_* (remedy: leave out one)");
   }
-  if (config.transport.type != TransportType::kRc &&
-      config.workload.program != Program::kPingPong) {
+  if (config.workload.program == Program::kMulticast) {
+    check_multicast(config);
+  } else if (config.transport.type != TransportType::kRc &&
+             config.workload.program != Program::kPingPong) {
     throw ConfigError(
         "this workload.program needs transport.type=rc (ping_pong runs over uc and ud, too)");
   }

@@ -50,7 +50,15 @@ enum class HostCache { kCold, kWarm };
 enum class Access { kSequential, kRandom, kZipf };
 enum class QpOrder { kInTurn, kRandom, kZipf };  ///< whose turn it is in a window of several QPs
 
-enum class Program { kNone, kPingPong, kKvStore, kRingBuffer, kRendezvous, kSpinLock };
+enum class Program {
+  kNone,
+  kPingPong,
+  kKvStore,
+  kRingBuffer,
+  kRendezvous,
+  kSpinLock,
+  kMulticast
+};
 
 /// What is wrong with one message of a workload, on purpose.
 enum class Mistake {
@@ -61,6 +69,7 @@ enum class Mistake {
   kSinkNotWritable,  ///< READ, atomics: the buffer for the answer lacks LOCAL_WRITE
   kTooLong,
   kRemoteKey,
+  kLkeyAsRkey,  ///< the peer's local key where its remote one belongs
   kRemoteBounds,
   kRemotePd,
   kRemoteRight,
@@ -125,6 +134,7 @@ struct WorkloadConfig {
   Time poll_interval;                 ///< between two looks; 0: spins
   Time answer_timeout;                ///< latency, unacknowledged: then a message is lost; 0: never
   Time gap;                           ///< latency pattern: pause before each message of the client
+  Time long_gap;                      ///< before each second one, instead; 0: all pauses are alike
   bool srq;                           ///< the RECVs of a thread come from one shared queue
   std::uint32_t idle_qps;             ///< further connected QPs that stay silent
   std::uint64_t probe_size;           ///< bytes of a WRITE beside the streams; kNoProbe: none

@@ -7,6 +7,7 @@
 #include "config/config.h"
 #include "host/verbs_internal.h"
 #include "protocol/doorbell.h"
+#include "protocol/multicast.h"
 
 namespace rnic::host::verbs {
 
@@ -28,6 +29,20 @@ PortAttr port_of(const config::Config& config) {
   port.active_gbps = config.link.rate.to_gbps();
   port.ethernet = config.transport.protocol != config::Protocol::kIb;
   return port;
+}
+
+GroupAddressing group_addressing_of(const config::TransportConfig& transport) {
+  switch (transport.protocol) {
+    case config::Protocol::kIb:
+      return GroupAddressing::kLid;
+    case config::Protocol::kRoceV1:
+      return GroupAddressing::kGid;
+    case config::Protocol::kRoceV2:
+      return transport.ip_version == 6 ? GroupAddressing::kGid : GroupAddressing::kIpv4;
+    case config::Protocol::kIwarp:
+      break;
+  }
+  return GroupAddressing::kNone;
 }
 
 }  // namespace
@@ -57,6 +72,7 @@ Context::Context(const sc_core::sc_module_name& name, const config::Config& conf
       fault_handlers_(config.memory.odp_handlers),
       page_jobs_("page_jobs", this, &Context::pages_ready),
       post_rules_{config.transport.protocol == config::Protocol::kIwarp},
+      group_addressing_(group_addressing_of(config.transport)),
       doorbell_registers_(config.cpu.doorbell_registers) {
   mailbox_address_ = allocate_ring(sizeof(protocol::CommandMailbox));
   create_event_rings();
@@ -75,11 +91,15 @@ std::uint64_t Context::read_register(Core& core, std::uint64_t offset) {
 }
 
 AddressHandle* Context::create_ah(Core& core, std::uint32_t pd, const protocol::AddressVector& av) {
-  if (!pd_exists(pd)) return nullptr;
+  const bool group = protocol::is_multicast_gid(av.destination_gid);
+  if (!pd_exists(pd) || (group && !group_valid(av.destination_gid, av.destination_lid))) {
+    return nullptr;
+  }
   core.spend(cpu_.post_cost);  // user space builds it, as mlx5's driver does
   use_pd(pd);
   address_handles_.push_back(std::make_unique<AddressHandle>(AddressHandle{pd, av}));
   AddressHandle* const made = address_handles_.back().get();
+  if (group) protocol::complete_group_address(made->av);
   tell_address(core, protocol::CommandOpcode::kAddAddress, *made);
   return made;
 }
@@ -165,6 +185,8 @@ Status Context::execute_status(Core& core, const protocol::CommandMailbox& mailb
       return Status::kOk;
     case CommandStatus::kDeviceFailed:
       return Status::kEio;
+    case CommandStatus::kNoRoom:
+      return Status::kEnomem;
     default:
       return Status::kEinval;
   }

@@ -101,6 +101,7 @@ struct QueuePair {
   Ring<std::uint64_t> recvs;  ///< wr_ids of posted RECVs
   std::uint16_t rq_head = 0;
   std::unique_ptr<QpAttr> alternate;  ///< fields of the alternate path as they were loaded last
+  std::vector<protocol::Gid> groups;  ///< multicast groups that it is attached to
   std::vector<stats::MessageTrace*> traces;  ///< by ring block
   stats::DeliveryMeter* meter = nullptr;     ///< of what arrives here; may stay null
 };
@@ -126,6 +127,9 @@ struct DriverStats {
   std::uint64_t page_faults = 0;
   std::uint64_t pages_on_demand = 0;  ///< mapped for faults and by advise_mr
 };
+
+/// How multicast groups are named on the wire.
+enum class GroupAddressing : std::uint8_t { kNone, kLid, kGid, kIpv4 };
 
 /// What a device and its wire allow a work request to ask.
 struct PostRules {
@@ -233,7 +237,14 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
   DeviceAttr query_device() const;
   /// EINVAL: no such port.
   Status query_port(Core& core, std::uint8_t port_num, PortAttr& attr);
-  /// Its completions that were not polled are gone with it.
+  /// ibv_attach_mcast: `qp` gets a copy of each datagram to the group (but of its own). A second
+  /// call changes nothing. EINVAL: not a datagram queue pair, or not a group of this port's kind
+  /// (`group` FF00::/8 with a multicast `lid` on InfiniBand; RoCEv2 over IPv4: ::ffff:224.0.0.0/100).
+  /// ENOMEM: the group is full.
+  Status attach_mcast(Core& core, QueuePair& qp, const protocol::Gid& group, std::uint16_t lid);
+  /// EINVAL: it is not attached.
+  Status detach_mcast(Core& core, QueuePair& qp, const protocol::Gid& group, std::uint16_t lid);
+  /// Its completions that were not polled are gone with it. EBUSY: it is attached to a group.
   Status destroy_qp(Core& core, QueuePair* qp);
 
   /// Takes the oldest asynchronous event; false: there is none.
@@ -316,6 +327,10 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
   protocol::CommandStatus execute(Core& core, const protocol::CommandMailbox& mailbox);
   void create_event_rings();
   bool pd_exists(std::uint32_t pd) const;
+  /// Whether datagrams of this port can have that destination.
+  bool group_valid(const protocol::Gid& group, std::uint16_t lid) const;
+  Status change_group(Core& core, protocol::CommandOpcode opcode, const QueuePair& qp,
+                      const protocol::Gid& group);
   /// Tells a device that asks for them of address handles.
   void tell_address(Core& core, protocol::CommandOpcode opcode, const AddressHandle& ah);
   void use_pd(std::uint32_t pd) { ++pd_users_.at(pd - 1); }
@@ -406,6 +421,7 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
   bool mailbox_taken_ = false;
   sc_core::sc_event mailbox_free_;
   PostRules post_rules_;
+  GroupAddressing group_addressing_;
   /// A doorbell register that threads share under a lock.
   struct DoorbellRegister {
     Server lock;

@@ -160,6 +160,7 @@ void Context::forget_work(QueuePair& qp) {
 }
 
 Status Context::destroy_qp(Core& core, QueuePair* qp) {
+  if (!qp->groups.empty()) return Status::kEbusy;
   protocol::CommandMailbox mailbox{};
   mailbox.opcode = CommandOpcode::kDestroyQp;
   mailbox.object = {qp->qpn};

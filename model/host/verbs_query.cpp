@@ -3,6 +3,7 @@
 
 #include "host/verbs.h"
 #include "host/verbs_internal.h"
+#include "protocol/multicast.h"
 
 /// The query calls of verbs.
 namespace rnic::host::verbs {
@@ -76,6 +77,7 @@ DeviceAttr Context::query_device() const {
   attr.max_res_rd_atom = nic_.max_rd_atomic * attr.max_qp;
   attr.max_srq_wr = kMaxSrqWr;
   attr.max_srq_sge = nic_.max_sge;
+  attr.max_mcast_qp_attach = post_rules_.iwarp ? 0 : protocol::kMostGroupMembers;
   attr.max_pkeys = port_.pkey_tbl_len;
   attr.phys_port_cnt = 1;
   attr.atomic_hca = true;

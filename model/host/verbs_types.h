@@ -226,6 +226,7 @@ struct DeviceAttr {
   std::uint32_t max_srq = 0;
   std::uint32_t max_srq_wr = 0;
   std::uint32_t max_srq_sge = 0;
+  std::uint32_t max_mcast_qp_attach = 0;  ///< queue pairs of a multicast group
   std::uint16_t max_pkeys = 0;
   std::uint8_t phys_port_cnt = 0;
   bool atomic_hca = false;   ///< IBV_ATOMIC_HCA: atomic among requests to this device

@@ -9,6 +9,7 @@
 #include "link/credit_flow_control.h"
 #include "protocol/ecn.h"
 #include "protocol/ib_headers.h"
+#include "protocol/multicast.h"
 
 namespace rnic::network {
 
@@ -150,8 +151,13 @@ void Switch::forward(std::uint32_t ingress, Frame* frame, Time now) {
     discard(ingress, frame, dropped_damaged_, now);
     return;
   }
-  const auto route = routes_.find(destination(*frame));
+  const std::uint64_t to = destination(*frame);
+  const auto route = routes_.find(to);
   if (route == routes_.end()) {
+    if (to_group(to)) {
+      flood(ingress, frame, now);
+      return;
+    }
     discard(ingress, frame, dropped_unknown_, now);
     return;
   }
@@ -165,11 +171,40 @@ void Switch::forward(std::uint32_t ingress, Frame* frame, Time now) {
     frame->uncounted = false;  // an ordinary frame from here on
     ingress = kNowhere;
   }
-  Side& egress = *sides_[route->second];
-  std::uint64_t& queue = egress.queued[frame->lane];
-  if (queue > ecn_kmin_) mark(egress, *frame, queue);
-  queue += frame->frame_bytes();
-  egress.longest = std::max(egress.longest, queue);
+  queue(*sides_[route->second], ingress, frame, now);
+}
+
+bool Switch::to_group(std::uint64_t destination) const {
+  constexpr std::uint64_t kGroupBit = std::uint64_t{1} << 40;  // first bit of an Ethernet address
+  return addressing_ == Addressing::kLid
+             ? protocol::is_multicast_lid(static_cast<std::uint16_t>(destination))
+             : (destination & kGroupBit) != 0;
+}
+
+void Switch::flood(std::uint32_t ingress, Frame* frame, Time now) {
+  for (std::uint32_t i = 0; i < ports(); ++i) {
+    if (i == ingress) continue;
+    if (!buffer_.take(frame->frame_bytes(), now)) {
+      ++sides_[ingress]->dropped_full;
+      ++dropped_full_;
+      continue;
+    }
+    Frame* copy = frames_.take();
+    protocol::copy_frame(*frame, *copy);
+    copy->uncounted = false;
+    queue(*sides_[i], kNowhere, copy, now);
+  }
+  if (!frame->uncounted) {
+    sides_[ingress]->port.release_rx(frame->lane, frame->frame_bytes(), now);
+  }
+  frames_.give(frame);
+}
+
+void Switch::queue(Side& egress, std::uint32_t ingress, Frame* frame, Time now) {
+  std::uint64_t& waiting = egress.queued[frame->lane];
+  if (waiting > ecn_kmin_) mark(egress, *frame, waiting);
+  waiting += frame->frame_bytes();
+  egress.longest = std::max(egress.longest, waiting);
   egress.ingress[frame->lane].push_back(ingress);
   egress.port.send(frame, now + latency_);
 }

@@ -33,6 +33,9 @@ std::uint64_t route_key(const protocol::MacAddress& mac);
 /// finds the shared buffer full is lost. ECN-capable frames are marked by the length of the queue
 /// that they join: not up to switch.ecn_kmin, always beyond switch.ecn_kmax, in between with a
 /// probability that rises to switch.ecn_pmax.
+///
+/// Frames to a multicast group leave by all other ports: the switch keeps no track of who listens.
+/// Each copy takes a place of its own in the shared buffer; one that finds none is lost.
 class Switch : public sc_core::sc_module {
  public:
   /// `port` describes the cables' other ends; buffers and thresholds come from `config`: with PFC
@@ -74,6 +77,9 @@ class Switch : public sc_core::sc_module {
   struct Side;
 
   void forward(std::uint32_t ingress, protocol::Frame* frame, Time now);
+  bool to_group(std::uint64_t destination) const;
+  void flood(std::uint32_t ingress, protocol::Frame* frame, Time now);
+  void queue(Side& egress, std::uint32_t ingress, protocol::Frame* frame, Time now);
   void corrupt(protocol::Frame& frame);
   void mark(Side& egress, protocol::Frame& frame, std::uint64_t queue);
   void discard(std::uint32_t ingress, protocol::Frame* frame, std::uint64_t& counter, Time now);

@@ -28,6 +28,7 @@ CommandUnit::CommandUnit(const sc_core::sc_module_name& name, const config::NicC
 void CommandUnit::execute(std::uint64_t mailbox_address, Time t) {
   Command* command = pool_.take();
   command->address = mailbox_address;
+  command->unreadable = false;
   dma->dma_read(t, mailbox_address, sizeof command->mailbox,
                 reinterpret_cast<std::uint8_t*>(&command->mailbox), tlm_ext::Purpose::kCommand,
                 this, reinterpret_cast<std::uint64_t>(command));
@@ -35,6 +36,11 @@ void CommandUnit::execute(std::uint64_t mailbox_address, Time t) {
 
 void CommandUnit::dma_done(std::uint64_t token) {
   executing_.post(firmware_.reserve(sim_now(), latency_).end, reinterpret_cast<Command*>(token));
+}
+
+void CommandUnit::dma_failed(const pcie::DmaFault& fault) {
+  reinterpret_cast<Command*>(fault.token)->unreadable = true;
+  dma_done(fault.token);
 }
 
 void CommandUnit::start_of_simulation() {
@@ -55,7 +61,8 @@ void CommandUnit::device_failed(std::uint32_t& /*unused*/) {
 void CommandUnit::run(Command*& command) {
   const Time now = sim_now();
   protocol::CommandMailbox& mailbox = command->mailbox;
-  const CommandStatus status = dispatch(mailbox, now);
+  const CommandStatus status =
+      command->unreadable ? CommandStatus::kDeviceFailed : dispatch(mailbox, now);
   if (mailbox.opcode == CommandOpcode::kQueryQp && status == CommandStatus::kOk) {
     // The attributes first: the status tells that they are there.
     constexpr std::size_t kBody = offsetof(protocol::CommandMailbox, modify_qp);
@@ -93,6 +100,9 @@ CommandStatus CommandUnit::dispatch(protocol::CommandMailbox& mailbox, Time now)
     case CommandOpcode::kAddAddress:
     case CommandOpcode::kDropAddress:
       return note_address(mailbox);
+    case CommandOpcode::kAttachMcast:
+    case CommandOpcode::kDetachMcast:
+      return join_group(mailbox);
     case CommandOpcode::kCreateEq:
       if (events.size() == 0) return CommandStatus::kBadParameter;
       events->create(mailbox.create_eq);
@@ -110,6 +120,20 @@ CommandStatus CommandUnit::note_address(const protocol::CommandMailbox& mailbox)
     address_book_->drop(mailbox.address.pd, mailbox.address.av);
   }
   return CommandStatus::kOk;
+}
+
+CommandStatus CommandUnit::join_group(const protocol::CommandMailbox& mailbox) {
+  const protocol::MulticastCommand& command = mailbox.multicast;
+  const QpContext* qp = queue_pairs_.find(command.qpn);
+  if (groups_ == nullptr || qp == nullptr || qp->type != protocol::QpType::kUd) {
+    return CommandStatus::kBadResource;
+  }
+  if (mailbox.opcode == CommandOpcode::kAttachMcast) {
+    return groups_->attach(command.group, command.qpn) ? CommandStatus::kOk
+                                                       : CommandStatus::kNoRoom;
+  }
+  return groups_->detach(command.group, command.qpn) ? CommandStatus::kOk
+                                                     : CommandStatus::kBadResource;
 }
 
 CommandStatus CommandUnit::dispatch_queue(const protocol::CommandMailbox& mailbox, Time now) {
@@ -316,6 +340,9 @@ void CommandUnit::reset(QpContext& qp, Time now) {
   qp.outstanding_reads = 0;
   qp.sq_producer = qp.sq_fetched = 0;
   qp.sq_cut.clear();
+  qp.sq_read_failures = 0;
+  qp.own_rq.failed = false;
+  qp.own_rq.read_failures = 0;
   qp.own_rq.wqes.clear();
   qp.own_rq.producer = qp.own_rq.fetched = 0;
   qp.recv_held = false;

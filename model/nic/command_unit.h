@@ -9,6 +9,7 @@
 #include "config/nic_config.h"
 #include "nic/address_book.h"
 #include "nic/interfaces.h"
+#include "nic/multicast_groups.h"
 #include "nic/port.h"
 #include "pcie/dma.h"
 #include "protocol/command.h"
@@ -36,6 +37,8 @@ class CommandUnit : public sc_core::sc_module, public CommandIf, public pcie::Dm
 
   /// Where address handles are kept.
   void set_address_book(AddressBook* book) { address_book_ = book; }
+  /// Where groups of datagram queue pairs are kept.
+  void set_multicast_groups(MulticastGroups& groups) { groups_ = &groups; }
   /// Whose state can be asked for.
   void set_port(const Port& port) { port_ = &port; }
   /// To be called before the simulation starts: at `at` the device fails for good.
@@ -43,10 +46,13 @@ class CommandUnit : public sc_core::sc_module, public CommandIf, public pcie::Dm
 
   void execute(std::uint64_t mailbox_address, Time t) override;
   void dma_done(std::uint64_t token) override;
+  /// A command that cannot be read is answered as by a device that fails.
+  void dma_failed(const pcie::DmaFault& fault) override;
 
  private:
   struct Command {
     std::uint64_t address = 0;
+    bool unreadable = false;
     protocol::CommandMailbox mailbox{};
   };
 
@@ -56,6 +62,7 @@ class CommandUnit : public sc_core::sc_module, public CommandIf, public pcie::Dm
   protocol::CommandStatus dispatch_queue(const protocol::CommandMailbox& mailbox, Time now);
   void start_of_simulation() override;
   void device_failed(std::uint32_t&);
+  protocol::CommandStatus join_group(const protocol::CommandMailbox& mailbox);
   void answer_query(const QpContext& qp, protocol::CommandMailbox& mailbox);
   protocol::CommandStatus migrate_qp(const protocol::MigrateQpCommand& command, Time now);
   protocol::CommandStatus note_address(const protocol::CommandMailbox& mailbox);
@@ -73,6 +80,7 @@ class CommandUnit : public sc_core::sc_module, public CommandIf, public pcie::Dm
   std::uint32_t max_rd_atomic_;
   bool any_mtu_;
   const Port* port_ = nullptr;
+  MulticastGroups* groups_ = nullptr;
   std::uint8_t result_ = 0;  ///< of the query in hand
   Time fails_at_ = kTimeNever;
   bool failed_ = false;  ///< the device

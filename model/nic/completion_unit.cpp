@@ -85,6 +85,12 @@ void CompletionUnit::complete(QpContext& qp, transport::SendEntry& entry, Time t
   completion_queues->post(qp.send_cqn, cqe, entry.trace, stage_.pass(t));
 }
 
+void CompletionUnit::fail_fatally(QpContext& qp, Time t) {
+  if (qp.state == QpState::kReset || qp.state == QpState::kError) return;
+  raise(protocol::EventType::kQpFatal, qp, t);
+  fail(qp, t);
+}
+
 void CompletionUnit::fail(QpContext& qp, Time t) {
   if (qp.state == QpState::kError) return;
   qp.state = QpState::kError;

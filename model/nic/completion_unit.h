@@ -25,6 +25,7 @@ class CompletionUnit : public sc_core::sc_module, public CompletionIf {
 
   void retire(QpContext& qp, Time t) override;
   void fail(QpContext& qp, Time t) override;
+  void fail_fatally(QpContext& qp, Time t) override;
 
   stats::UnitStats& stats() { return stage_.stats(); }
 

@@ -64,6 +64,14 @@ struct LineFetch {
   std::uint64_t last_key = 0;     ///< prefetch up to this line, whose address follows `address`
 };
 
+/// Who is to blame for a line that could not be read: the owner of a cache whose lines say when an
+/// object of the device may be used. That object fails, and is here from then on, to be ended.
+class LineFaultClient {
+ public:
+  virtual ~LineFaultClient() = default;
+  virtual void line_unreadable(const LineFetch& line, Time now) = 0;
+};
+
 /// Whether an entry type has state of its own that is lost unless it is written back on eviction.
 /// Such an entry has `std::uint64_t address` and `bool dirty`.
 template <typename Entry, typename = void>
@@ -98,6 +106,10 @@ class ContextCache : public pcie::DmaClient {
           config.l0_entries, ways, ReplacementPolicy::kLru, Rng(seed, name_ + ".l0"));
     }
   }
+
+  /// Who is told of lines that cannot be read. Null: nobody; who waits for such a line is resumed
+  /// with Waiter::failed set, and the line is not here.
+  void set_fault_client(LineFaultClient* client) { fault_client_ = client; }
 
   /// The entry when cached. `again`: a repeated lookup after a miss, not counted.
   Entry* lookup(std::uint64_t key, bool again) {
@@ -204,6 +216,26 @@ class ContextCache : public pcie::DmaClient {
     }
   }
 
+  void dma_failed(const pcie::DmaFault& fault) override {
+    const auto lost = std::find_if(outstanding_.begin(), outstanding_.end(), [&](const Miss* miss) {
+      return miss->line.key == fault.token;
+    });
+    if (lost == outstanding_.end()) return;
+    Miss& miss = **lost;
+    outstanding_.erase(lost);
+    const Time now = sim_now();
+    end_stall(miss, now);
+    if (fault_client_ != nullptr) {
+      Entry& entry = fill(miss.line.key, now, *miss.dma);
+      if constexpr (WritesBack<Entry>::value) entry.address = miss.line.address;
+      fault_client_->line_unreadable(miss.line, now);
+      miss.waiters.resume_all(now);
+    } else {
+      miss.waiters.fail_all(now);
+    }
+    close(miss, now);
+  }
+
  private:
   struct Miss : public Waiter {
     LineFetch line;
@@ -266,20 +298,27 @@ class ContextCache : public pcie::DmaClient {
     miss.dma->dma_read(t, miss.line.address, miss.line.bytes, into, purpose_, this, miss.line.key);
   }
 
+  void end_stall(const Miss& miss, Time now) {
+    if (miss.demands == 0) return;
+    demanded_ -= miss.demands;
+    unit_.add_stall(cause_, now - waiting_since_);
+    waiting_since_ = now;  // others may still wait
+  }
+
+  void close(Miss& miss, Time now) {
+    misses_.give(&miss);
+    registers_.give(now);
+    budget_.give(now);
+  }
+
   void arrive(Miss& miss, Time now) {
-    if (miss.demands > 0) {
-      demanded_ -= miss.demands;
-      unit_.add_stall(cause_, now - waiting_since_);
-      waiting_since_ = now;  // others may still wait
-    }
+    end_stall(miss, now);
     Entry& entry = fill(miss.line.key, now, *miss.dma);
     entry.load(miss.bytes.data());
     if constexpr (WritesBack<Entry>::value) entry.address = miss.line.address;
     if (first_level_ != nullptr && miss.demands > 0) first_level_->insert(miss.line.key) = entry;
     miss.waiters.resume_all(now);
-    misses_.give(&miss);
-    registers_.give(now);
-    budget_.give(now);
+    close(miss, now);
   }
 
   void write_back(Entry& entry, Time t, pcie::DmaIf& dma) {
@@ -298,6 +337,7 @@ class ContextCache : public pcie::DmaClient {
   Time first_level_miss_;
   stats::StallCause cause_;
   stats::UnitStats& unit_;  ///< whose work waits while a fetch is under way
+  LineFaultClient* fault_client_ = nullptr;
   Time waiting_since_{0};
   std::uint64_t demanded_ = 0;  ///< waiters of all misses
   std::uint64_t prefetches_ = 0;

@@ -47,6 +47,11 @@ class CqContextCache : public sc_core::sc_module {
     return false;
   }
 
+  /// Number of the queue whose context `line` is.
+  static std::uint32_t number_of(const LineFetch& line) {
+    return static_cast<std::uint32_t>(line.key);
+  }
+
   ContextCache<CqcLine>& cache() { return cache_; }
   stats::UnitStats& stats() { return stats_; }
 

@@ -131,12 +131,14 @@ void CqUnit::checked(Queue& queue, std::uint32_t consumer, Time now) {
   if (queue.outdated) {
     check(queue, now);
   } else {
-    overrun(queue, now);
+    ++overruns_;
+    lose(queue, now);
   }
 }
 
-void CqUnit::overrun(Queue& queue, Time now) {
-  ++overruns_;
+/// The queue takes no more completions; its queue pairs could not report theirs.
+void CqUnit::lose(Queue& queue, Time now) {
+  if (queue.failed) return;
   queue.failed = true;
   queue.held.clear();
   queue.armed = Armed::kNo;
@@ -146,9 +148,7 @@ void CqUnit::overrun(Queue& queue, Time now) {
   for (std::uint32_t qpn = 0; qpn < queue_pairs_->size(); ++qpn) {
     QpContext* qp = queue_pairs_->find(qpn);
     if (qp == nullptr || (qp->send_cqn != cqn && qp->recv_cqn != cqn)) continue;
-    if (qp->state == protocol::QpState::kReset || qp->state == protocol::QpState::kError) continue;
-    if (events.size() > 0) events->raise({protocol::EventType::kQpFatal, qpn}, now);
-    completion->fail(*qp, now);
+    completion->fail_fatally(*qp, now);
   }
 }
 
@@ -190,10 +190,38 @@ void CqUnit::period_over(std::uint32_t& cqn) {
 }
 
 void CqUnit::go_on(Job& job, Time t, bool again) {
+  if (again && !usable(job.cqn)) {  // its context could not be read
+    jobs_.give(&job);
+    return;
+  }
   // CQEs of a queue stay in order: those behind a miss wait in the same list.
   if (contexts_ != nullptr && !contexts_->acquire(job.cqn, t, &job, again)) return;
   dma->dma_write(t, job.address, protocol::kCqeBytes, job.bytes.data(), tlm_ext::Purpose::kCqe,
                  this, reinterpret_cast<std::uint64_t>(&job));
+}
+
+bool CqUnit::usable(std::uint32_t cqn) {
+  const Queue* queue = find(cqn);
+  return queue != nullptr && !queue->failed;
+}
+
+void CqUnit::line_unreadable(const LineFetch& line, Time now) {
+  if (Queue* queue = find(CqContextCache::number_of(line))) lose(*queue, now);
+}
+
+void CqUnit::dma_failed(const pcie::DmaFault& fault) {
+  auto* job = reinterpret_cast<Job*>(fault.token);
+  const std::uint32_t cqn = job->cqn;
+  jobs_.give(job);
+  if (Queue* queue = find(cqn)) {
+    queue->checking = false;
+    lose(*queue, sim_now());
+  }
+}
+
+void CqUnit::set_contexts(CqContextCache* contexts) {
+  contexts_ = contexts;
+  contexts_->cache().set_fault_client(this);
 }
 
 void CqUnit::dma_done(std::uint64_t token) {

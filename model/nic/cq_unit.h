@@ -21,7 +21,10 @@ namespace rnic::nic {
 /// The device knows the driver's consumer index from the queue's doorbell record, which it reads
 /// when the ring seems to fill up; an entry that finds no room puts the queue in error.
 /// A queue whose context is not on chip keeps its CQEs until it is.
-class CqUnit : public sc_core::sc_module, public CompletionQueueIf, public pcie::DmaClient {
+class CqUnit : public sc_core::sc_module,
+               public CompletionQueueIf,
+               public pcie::DmaClient,
+               public LineFaultClient {
  public:
   sc_core::sc_export<CompletionQueueIf> completion_queues{"completion_queues"};
   sc_core::sc_port<pcie::DmaIf> dma{"dma"};
@@ -31,8 +34,8 @@ class CqUnit : public sc_core::sc_module, public CompletionQueueIf, public pcie:
   /// `queue_pairs`: those that fail with a queue; null: none.
   explicit CqUnit(const sc_core::sc_module_name& name, const QpTable* queue_pairs = nullptr);
 
-  /// Where contexts are cached; null: all are on chip.
-  void set_contexts(CqContextCache* contexts) { contexts_ = contexts; }
+  /// Where contexts are cached; without a call all are on chip.
+  void set_contexts(CqContextCache* contexts);
 
   void create(const protocol::CreateCqCommand& create) override;
   bool modify(const protocol::ModifyCqCommand& modify) override;
@@ -42,6 +45,9 @@ class CqUnit : public sc_core::sc_module, public CompletionQueueIf, public pcie:
   void post(std::uint32_t cqn, const protocol::Cqe& cqe, stats::MessageTrace* trace,
             Time t) override;
   void dma_done(std::uint64_t token) override;
+  /// A completion that cannot be written, or room that cannot be known: the queue is lost.
+  void dma_failed(const pcie::DmaFault& fault) override;
+  void line_unreadable(const LineFetch& line, Time now) override;
 
   std::uint64_t written() const { return written_; }
   /// Queues that ran over.
@@ -98,7 +104,8 @@ class CqUnit : public sc_core::sc_module, public CompletionQueueIf, public pcie:
   void go_on(Job& job, Time t, bool again);
   void check(Queue& queue, Time t);
   void checked(Queue& queue, std::uint32_t consumer, Time now);
-  void overrun(Queue& queue, Time now);
+  void lose(Queue& queue, Time now);
+  bool usable(std::uint32_t cqn);
   void count_for_event(Queue& queue, std::uint32_t completions, Time t);
   void fire(Queue& queue, Time t);
   void period_over(std::uint32_t& cqn);

@@ -134,9 +134,10 @@ class RxPipelineIf : public virtual sc_core::sc_interface {
 /// RqUnit: RECV WQEs.
 class RecvQueueIf : public virtual sc_core::sc_interface {
  public:
-  enum class Answer : std::uint8_t { kReady, kEmpty, kWait };
+  enum class Answer : std::uint8_t { kReady, kEmpty, kWait, kFailed };
   /// kReady: qp.recv() is the RECV to use, `t` advanced. kEmpty: none is posted. kWait:
-  /// `waiter` is resumed when a fetch is over, and asks `again`.
+  /// `waiter` is resumed when a fetch is over, and asks `again`. kFailed: the queue cannot be read,
+  /// the application has been told; the queue pair is to fail.
   virtual Answer acquire(QpContext& qp, Time& t, Waiter* waiter, bool again) = 0;
   /// That RECV is used up.
   virtual void consume(QpContext& qp, Time t) = 0;
@@ -180,6 +181,9 @@ class CompletionIf : public virtual sc_core::sc_interface {
   virtual void retire(QpContext& qp, Time t) = 0;
   /// Moves the QP to ERR and flushes its queues.
   virtual void fail(QpContext& qp, Time t) = 0;
+  /// As fail(), because the device cannot go on with this QP: raises QP_FATAL, unless it is in
+  /// RESET or ERR.
+  virtual void fail_fatally(QpContext& qp, Time t) = 0;
 };
 
 /// EventUnit: tells the host of events, by entries in event queues and interrupts.

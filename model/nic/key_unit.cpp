@@ -55,6 +55,10 @@ void KeyUnit::read_entry(Job* job, std::uint32_t key, std::uint8_t* into, Step s
                 tlm_ext::Purpose::kMpt, this, reinterpret_cast<std::uint64_t>(job));
 }
 
+void KeyUnit::dma_failed(const pcie::DmaFault& fault) {
+  finish(reinterpret_cast<Job*>(fault.token), false, sim_now());
+}
+
 void KeyUnit::dma_done(std::uint64_t token) {
   auto* job = reinterpret_cast<Job*>(token);
   const Time now = sim_now();

@@ -32,6 +32,8 @@ class KeyUnit : public sc_core::sc_module, public KeyIf, public pcie::DmaClient 
   void execute(QpContext& qp, std::uint64_t entry_number, Time t) override;
   void invalidate_for_peer(RxJob* frame, KeyClient& client, Time t) override;
   void dma_done(std::uint64_t token) override;
+  /// A key whose entry cannot be read or written: the operation fails.
+  void dma_failed(const pcie::DmaFault& fault) override;
 
  private:
   enum class Step : std::uint8_t { kEntry, kRegion, kPages, kPagesWritten };

@@ -54,7 +54,8 @@ Nic::Nic(const sc_core::sc_module_name& name, const config::Config& config,
       doorbell("doorbell", config.nic, queue_pairs, config.pcie.register_read_time),
       scheduler("sq_scheduler", config.nic, *transport_, frames, tx_jobs_,
                 config.transport.congestion_control != config::RoceCongestion::kNone),
-      qp_contexts("qpc_cache", context_cache(config), config.sim.seed, tables.qpc, misses_),
+      qp_contexts("qpc_cache", context_cache(config), config.sim.seed, tables.qpc, misses_,
+                  &queue_pairs),
       wqe_fetcher("wqe_fetcher", config.nic),
       translation("translation", config.nic, config.sim.seed, tables.mpt, tables.mtt,
                   tables.mpt_entries, misses_),
@@ -78,6 +79,9 @@ Nic::Nic(const sc_core::sc_module_name& name, const config::Config& config,
   wire_transmit();
   wire_receive();
   command.set_port(port);
+  command.set_multicast_groups(groups_);
+  port.set_multicast_groups(groups_);
+  rx_pipeline.set_multicast_groups(groups_);
   if (config.nic.write_imm_needs_handle) {
     command.set_address_book(&address_book_);
     responder.set_address_book(&address_book_);
@@ -105,6 +109,7 @@ void Nic::wire_transmit() {
   scheduler.timer.bind(timer.timer);
   scheduler.completion.bind(completion.completion);
   qp_contexts.dma.bind(dma_path());
+  qp_contexts.completion.bind(completion.completion);
   wqe_fetcher.dma.bind(dma_path());
   wqe_fetcher.scheduler.bind(scheduler.scheduler);
   wqe_fetcher.completion.bind(completion.completion);
@@ -171,6 +176,7 @@ void Nic::wire_receive() {
   cq.events.bind(events.events);
   cq.completion.bind(completion.completion);
   rq.events.bind(events.events);
+  rq.completion.bind(completion.completion);
   completion.events.bind(events.events);
   rx_pipeline.events.bind(events.events);
   port.events.bind(events.events);

@@ -15,6 +15,7 @@
 #include "nic/doorbell_unit.h"
 #include "nic/event_unit.h"
 #include "nic/key_unit.h"
+#include "nic/multicast_groups.h"
 #include "nic/packetizer.h"
 #include "nic/payload_gather.h"
 #include "nic/port.h"
@@ -84,6 +85,7 @@ class Nic : public sc_core::sc_module {
   std::unique_ptr<transport::Encapsulation> encapsulation_;
   std::unique_ptr<transport::Transport> transport_;
   AddressBook address_book_;
+  MulticastGroups groups_;
 
  public:
   transport::Transport& transport() { return *transport_; }

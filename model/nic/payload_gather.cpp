@@ -76,7 +76,9 @@ void PayloadGather::next_piece(TxJob* job, Time t) {
 void PayloadGather::translated(Translation& request, Time t) {
   TxJob* job = job_of(request);
   if (request.result != protocol::AccessResult::kOk) {
-    fail(job, transport::Refusal::kRemoteAccess);
+    fail(job, request.result == protocol::AccessResult::kUnreadable
+                  ? transport::Refusal::kOperational
+                  : transport::Refusal::kRemoteAccess);
     --job->reads_pending;
     complete(job, t);
     return;

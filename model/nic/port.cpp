@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 
+#include "protocol/multicast.h"
 #include "stats/stage.h"
 
 namespace rnic::nic {
@@ -21,6 +22,13 @@ bool to_itself(const protocol::Frame& frame, bool ethernet) {
                   : std::memcmp(h + kDlid, h + kSlid, 2) == 0;
 }
 
+/// To a group: the group bit of Ethernet addresses, or a multicast LID.
+bool to_group(const protocol::Frame& frame, bool ethernet) {
+  constexpr std::size_t kDlid = 2;
+  return ethernet ? (frame.header[0] & 1) != 0
+                  : protocol::is_multicast_lid(protocol::load_be16(frame.header + kDlid));
+}
+
 }  // namespace
 
 Port::Port(const sc_core::sc_module_name& name, const config::NicConfig& nic,
@@ -28,6 +36,7 @@ Port::Port(const sc_core::sc_module_name& name, const config::NicConfig& nic,
            protocol::FramePool& frames)
     : sc_module(name),
       link("link", config, frames),
+      frames_(frames),
       ethernet_(protocol != config::Protocol::kIb),
       loopback_latency_(nic.loopback_latency),
       loopback_(nic.loopback_rate),
@@ -47,9 +56,12 @@ Port::Port(const sc_core::sc_module_name& name, const config::NicConfig& nic,
 void Port::send(protocol::Frame* frame, Time ready) {
   if (to_itself(*frame, ethernet_)) {
     turn_around(frame, ready);
-  } else {
-    link.send(frame, ready);
+    return;
   }
+  if (groups_ != nullptr && !groups_->empty() && to_group(*frame, ethernet_)) {
+    copy_for_own_members(*frame, ready);
+  }
+  link.send(frame, ready);
 }
 
 void Port::turn_around(protocol::Frame* frame, Time ready) {
@@ -60,6 +72,17 @@ void Port::turn_around(protocol::Frame* frame, Time ready) {
   leaving_.post(slot.start, frame);
   coming_back_.post(slot.end + loopback_latency_ - loopback_cut_through_.lead(frame->payload_bytes),
                     frame);
+}
+
+/// No switch sends a frame back: members of the group behind this port get theirs inside the NIC.
+void Port::copy_for_own_members(const protocol::Frame& frame, Time ready) {
+  protocol::Frame* copy = frames_.take();
+  protocol::copy_frame(frame, *copy);
+  copy->uncounted = true;
+  const Reservation slot = loopback_.reserve(std::max(ready, sim_now()), copy->frame_bytes());
+  loopback_stats_.add_busy(slot.start, slot.end);
+  coming_back_.post(slot.end + loopback_latency_ - loopback_cut_through_.lead(copy->payload_bytes),
+                    copy);
 }
 
 void Port::reset_statistics(Time now) {

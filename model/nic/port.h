@@ -36,6 +36,8 @@ class Port : public sc_core::sc_module,
   protocol::PortState state() const { return state_; }
 
   void set_receive_pipeline(RxPipeline& pipeline) { pipeline_ = &pipeline; }
+  /// Where what is sent to a group has receivers behind this port, too.
+  void set_multicast_groups(const MulticastGroups& groups) { groups_ = &groups; }
 
   /// Busy: the way of frames to the port itself.
   const stats::UnitStats& loopback() const { return loopback_stats_; }
@@ -45,6 +47,7 @@ class Port : public sc_core::sc_module,
 
  private:
   void turn_around(protocol::Frame* frame, Time ready);
+  void copy_for_own_members(const protocol::Frame& frame, Time ready);
   void leave(protocol::Frame*& frame);
   void come_back(protocol::Frame*& frame);
   void frame_arrived(protocol::Frame* frame, Time now) override;
@@ -54,6 +57,8 @@ class Port : public sc_core::sc_module,
   void frame_sent(std::uint32_t lane, std::uint32_t bytes, std::uint32_t answers_qpn, Time start,
                   Time end) override;
 
+  protocol::FramePool& frames_;
+  const MulticastGroups* groups_ = nullptr;
   bool ethernet_;
   protocol::PortState state_ = protocol::PortState::kActive;
   Time loopback_latency_;

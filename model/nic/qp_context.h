@@ -52,6 +52,7 @@ struct QpContext : transport::QueuePair {
   std::uint32_t sq_coming = 0;           ///< blocks that they bring
   struct WqeFetch* sq_oldest = nullptr;  ///< of those reads
   struct WqeFetch* sq_newest = nullptr;
+  std::uint32_t sq_read_failures = 0;  ///< reads of WQEs that failed
   /// First blocks of the WQE at sq_fetched, which the fetch before brought without its rest.
   std::vector<std::uint8_t> sq_cut;
 

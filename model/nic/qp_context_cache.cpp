@@ -17,10 +17,12 @@ config::CacheConfig half_of(config::CacheConfig whole) {
 }  // namespace
 
 QpContextCache::QpContextCache(const sc_core::sc_module_name& name, const config::NicConfig& config,
-                               std::uint64_t seed, std::uint64_t qpc_base, MissBudget& budget)
+                               std::uint64_t seed, std::uint64_t qpc_base, MissBudget& budget,
+                               const QpTable* queue_pairs)
     : sc_module(name),
       qpc_base_(qpc_base),
       fetch_bytes_(config.qpc_fetch),
+      queue_pairs_(queue_pairs),
       parted_(config.qpc_layout == config::QpcLayout::kByRole || config.qpc_read_entries > 0),
       by_role_(config.qpc_layout == config::QpcLayout::kByRole),
       write_back_(config.qpc_write_back),
@@ -42,6 +44,15 @@ QpContextCache::QpContextCache(const sc_core::sc_module_name& name, const config
         std::string(this->name()) + ".dual", config.qpc_dual_cache, seed, tlm_ext::Purpose::kQpc,
         budget, stats::StallCause::kContext, stage_.stats());
   }
+  for (ContextCache<QpcLine>* cache : {&cache_, responder_cache_.get(), dual_cache_.get()}) {
+    if (cache != nullptr) cache->set_fault_client(this);
+  }
+}
+
+void QpContextCache::line_unreadable(const LineFetch& line, Time now) {
+  const auto qpn = static_cast<std::uint32_t>((line.address - qpc_base_) / QpcLine::kLineBytes);
+  QpContext* qp = queue_pairs_ != nullptr ? queue_pairs_->find(qpn) : nullptr;
+  if (qp != nullptr && completion.size() > 0) completion->fail_fatally(*qp, now);
 }
 
 bool QpContextCache::acquire(QpContext& qp, ContextRole role, Time& t, Waiter* waiter, bool again) {

@@ -26,17 +26,23 @@ struct QpcLine {
 /// further ones for the state of outstanding READs and atomics (nic.qpc_read_entries) or once both
 /// halves are in use (nic.qpc_dual_entries), or then one in a further cache (nic.qpc_dual_cache).
 /// Requester and responder share the cache or have half of it each (nic.qpc_cache.split).
-class QpContextCache : public sc_core::sc_module, public ContextIf {
+///
+/// A QP whose context cannot be read fails, with QP_FATAL.
+class QpContextCache : public sc_core::sc_module, public ContextIf, public LineFaultClient {
  public:
   sc_core::sc_export<ContextIf> contexts{"contexts"};
   sc_core::sc_port<pcie::DmaIf> dma{"dma"};
+  sc_core::sc_port<CompletionIf, 1, sc_core::SC_ZERO_OR_MORE_BOUND> completion{"completion"};
 
+  /// `queue_pairs`: whose contexts they are; null: all reads succeed.
   QpContextCache(const sc_core::sc_module_name& name, const config::NicConfig& config,
-                 std::uint64_t seed, std::uint64_t qpc_base, MissBudget& budget);
+                 std::uint64_t seed, std::uint64_t qpc_base, MissBudget& budget,
+                 const QpTable* queue_pairs = nullptr);
 
   bool acquire(QpContext& qp, ContextRole role, Time& t, Waiter* waiter, bool again) override;
   Time pass(Time t) override { return stage_.pass(t); }
   void expect(QpContext& qp, Time t) override;
+  void line_unreadable(const LineFetch& line, Time now) override;
 
   ContextCache<QpcLine>& cache() { return cache_; }
   /// The responder's half; null when both share one.
@@ -58,6 +64,7 @@ class QpContextCache : public sc_core::sc_module, public ContextIf {
 
   std::uint64_t qpc_base_;
   std::uint32_t fetch_bytes_;
+  const QpTable* queue_pairs_;
   bool parted_;  ///< a QP may need several entries
   bool by_role_;
   bool write_back_;

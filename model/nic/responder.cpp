@@ -151,6 +151,9 @@ void Responder::need_recv(RxJob* job, Time t, bool again) {
     case RecvQueueIf::Answer::kEmpty:
       refuse(job, Refusal::kReceiverNotReady, t);
       return;
+    case RecvQueueIf::Answer::kFailed:
+      lose_queue_pair(job, t);
+      return;
     case RecvQueueIf::Answer::kReady:
       break;
   }
@@ -161,6 +164,13 @@ void Responder::need_recv(RxJob* job, Time t, bool again) {
   } else {
     write_remote(job, t);
   }
+}
+
+/// Its RECVs cannot be read any more, which the application knows: the peer is told, if anything is.
+void Responder::lose_queue_pair(RxJob* job, Time t) {
+  QpContext& qp = *job->qp;
+  refuse(job, Refusal::kOperational, t);
+  if (!qp.failed) completion->fail(qp, t);
 }
 
 void Responder::place_in_recv(RxJob* job, Time t) {
@@ -391,7 +401,10 @@ void Responder::translated(Translation& request, Time t) {
       return;
     default:
       job->plan.fault = request.result;
-      refuse(job, Refusal::kRemoteAccess, t);
+      refuse(job,
+             request.result == protocol::AccessResult::kUnreadable ? Refusal::kOperational
+                                                                   : Refusal::kRemoteAccess,
+             t);
       return;
   }
 }

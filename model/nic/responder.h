@@ -62,6 +62,7 @@ class Responder : public sc_core::sc_module,
   template <typename Elements>
   void expect_elements(const Elements& elements, std::uint32_t count, bool for_peer, Time t);
   void need_recv(RxJob* job, Time t, bool again);
+  void lose_queue_pair(RxJob* job, Time t);
   void place_in_recv(RxJob* job, Time t);
   void slice_datagram(RxJob* job, const protocol::RecvWqe& recv);
   const std::uint8_t* source_of(const RxJob& job) const;

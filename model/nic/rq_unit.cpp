@@ -46,8 +46,14 @@ void RqUnit::destroy_shared(std::uint32_t srqn) {
 RecvQueueIf::Answer RqUnit::acquire(QpContext& qp, Time& t, Waiter* waiter, bool again) {
   RecvQueue& queue = *qp.rq;
   if (queue.shared() && qp.recv_held) return Answer::kReady;
+  if (queue.failed) return refuse(qp, t);
   if (!queue.wqes.empty()) {
     if (!front_here(queue, t, waiter, again)) return Answer::kWait;
+    if (!unreadable_.empty() && lost_in_cache(queue)) {
+      queue.failed = true;
+      tell(queue, t);
+      return refuse(qp, t);
+    }
     if (queue.shared()) take_shared(qp, t);
     return Answer::kReady;
   }
@@ -58,6 +64,58 @@ RecvQueueIf::Answer RqUnit::acquire(QpContext& qp, Time& t, Waiter* waiter, bool
   queue.waiters.push(waiter);
   fetch(queue, t);
   return Answer::kWait;
+}
+
+/// A queue pair that needs a RECV of a queue that has failed.
+RecvQueueIf::Answer RqUnit::refuse(const QpContext& qp, Time t) {
+  // Of a queue of its own the application knows already (IBTA vol 1, 10.2.9: queue pairs of a
+  // shared one fail when they come to it).
+  if (qp.rq->shared()) raise(protocol::EventType::kQpFatal, qp.qpn, t);
+  return Answer::kFailed;
+}
+
+void RqUnit::raise(protocol::EventType type, std::uint32_t number, Time t) {
+  if (events.size() > 0) events->raise({type, number}, t);
+}
+
+void RqUnit::tell(const RecvQueue& queue, Time t) {
+  if (queue.shared()) {
+    raise(protocol::EventType::kSrqError, queue.number, t);
+  } else {
+    raise(protocol::EventType::kQpFatal, queue.owner->qpn, t);
+  }
+}
+
+bool RqUnit::lost_in_cache(const RecvQueue& queue) {
+  return unreadable_.erase(place_of(queue, queue.wqes.front().index).key) > 0;
+}
+
+void RqUnit::line_unreadable(const LineFetch& line, Time /*now*/) { unreadable_.insert(line.key); }
+
+void RqUnit::set_wqe_cache(WqeCache* cache) {
+  cache_ = cache;
+  cache_->cache().set_fault_client(this);
+}
+
+/// The queue is lost (mlx5: a catastrophic error of a work queue). What was posted to a queue pair's
+/// own ring is read again, to be flushed.
+void RqUnit::dma_failed(const pcie::DmaFault& fault) {
+  auto* over = reinterpret_cast<Fetch*>(fault.token);
+  RecvQueue& queue = *over->queue;
+  const Time now = sim_now();
+  fetches_.give(over);
+  queue.fetching = false;
+  ++queue.read_failures;
+  if (!queue.shared() && queue.owner->state == protocol::QpState::kReset) return;
+  if (!queue.shared() && queue.owner->state == protocol::QpState::kError) {
+    flush(*queue.owner, now);
+    return;
+  }
+  if (queue.failed) return;
+  queue.failed = true;
+  tell(queue, now);
+  queue.waiters.resume_all(now);  // their peers are told by a NAK, which ends the queue pair
+  if (!queue.shared() && !queue.owner->failed) completion->fail(*queue.owner, now);
 }
 
 /// The RECV at the head of a shared queue is the message's from now on.
@@ -105,6 +163,10 @@ void RqUnit::prefetch(QpContext& qp, Time t) { fetch(*qp.rq, t); }
 
 void RqUnit::fetch(RecvQueue& queue, Time t) {
   if (queue.fetching || queue.ring_address == 0) return;
+  if (queue.failed && (queue.shared() || queue.owner->state != protocol::QpState::kError ||
+                       queue.read_failures >= kReadAttempts)) {
+    return;
+  }
   if (queue.known_posted()) {
     read_wqes(queue, t);
   } else {

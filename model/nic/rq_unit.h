@@ -3,6 +3,7 @@
 
 #include <array>
 #include <memory>
+#include <set>
 #include <systemc>
 #include <vector>
 
@@ -20,12 +21,16 @@ namespace rnic::nic {
 /// receives) and fetches their WQEs ahead of need, so that a SEND finds its buffer at once. A
 /// message takes the front RECV of its queue pair's ring, or of the shared ring in the order in
 /// which messages begin.
-class RqUnit : public sc_core::sc_module, public RecvQueueIf, public pcie::DmaClient {
+class RqUnit : public sc_core::sc_module,
+               public RecvQueueIf,
+               public pcie::DmaClient,
+               public LineFaultClient {
  public:
   sc_core::sc_export<RecvQueueIf> recv_queues{"recv_queues"};
   sc_core::sc_port<pcie::DmaIf> dma{"dma"};
   sc_core::sc_port<CompletionQueueIf> completion_queues{"completion_queues"};
   sc_core::sc_port<EventIf, 1, sc_core::SC_ZERO_OR_MORE_BOUND> events{"events"};
+  sc_core::sc_port<CompletionIf, 1, sc_core::SC_ZERO_OR_MORE_BOUND> completion{"completion"};
 
   RqUnit(const sc_core::sc_module_name& name, const config::NicConfig& config);
 
@@ -39,11 +44,17 @@ class RqUnit : public sc_core::sc_module, public RecvQueueIf, public pcie::DmaCl
   void destroy_shared(std::uint32_t srqn) override;
   void arm_limit(RecvQueue& queue, std::uint32_t limit, Time t) override;
   void dma_done(std::uint64_t token) override;
+  void dma_failed(const pcie::DmaFault& fault) override;
+  void line_unreadable(const LineFetch& line, Time now) override;
 
-  /// Where fetched RECV WQEs of all queues are kept; null: there is room for all.
-  void set_wqe_cache(WqeCache* cache) { cache_ = cache; }
+  /// Where fetched RECV WQEs of all queues are kept; without a call there is room for all.
+  void set_wqe_cache(WqeCache* cache);
 
  private:
+  /// Reads of a queue that may fail before its ring is given up: the first puts its queue pair in
+  /// ERR, the others would flush it.
+  static constexpr std::uint32_t kReadAttempts = 4;
+
   struct Fetch {
     RecvQueue* queue = nullptr;
     bool record = false;  ///< the doorbell record, not WQEs
@@ -64,11 +75,18 @@ class RqUnit : public sc_core::sc_module, public RecvQueueIf, public pcie::DmaCl
   static WqeCache::Place place_of(const RecvQueue& queue, std::uint16_t index);
   /// Whether the oldest RECV is on chip; if not, `waiter` is resumed when it is.
   bool front_here(const RecvQueue& queue, Time t, Waiter* waiter, bool again);
+  Answer refuse(const QpContext& qp, Time t);
+  void raise(protocol::EventType type, std::uint32_t number, Time t);
+  /// Tells the application that the queue is lost.
+  void tell(const RecvQueue& queue, Time t);
+  /// Whether the oldest RECV had to be read again, in vain.
+  bool lost_in_cache(const RecvQueue& queue);
   void drop_front(RecvQueue& queue);
   void take_shared(QpContext& qp, Time t);
 
   std::uint32_t prefetch_;
   WqeCache* cache_ = nullptr;
+  std::set<std::uint64_t> unreadable_;  ///< places of RECVs that could not be read again
   Pool<Fetch> fetches_;
   std::vector<std::unique_ptr<RecvQueue>> shared_;  ///< by number
 };

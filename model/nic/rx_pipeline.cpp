@@ -76,7 +76,7 @@ void RxPipeline::frame_arrived(protocol::Frame* frame, Time now) {
   const std::uint32_t qpn = transport_.destination(*frame);
   QpContext* qp = qpn == 0 ? nullptr : queue_pairs_.find(qpn);
   if (qp == nullptr) {
-    drop(frame, drops_.not_mine, t);
+    if (!take_for_group(frame, t)) drop(frame, drops_.not_mine, t);
     return;
   }
   if (!qp->can_receive()) {
@@ -87,6 +87,36 @@ void RxPipeline::frame_arrived(protocol::Frame* frame, Time now) {
     t = engine_->pass(t);
     if (crc_rate_.valid()) t = stage_.occupy(t, crc_rate_.time_for(frame->payload_bytes));
   }
+  take(*qp, frame, t);
+}
+
+/// Each queue pair of the group gets a copy, but for the one that sent it (as if it were not
+/// attached: its application knows what it has sent).
+bool RxPipeline::take_for_group(protocol::Frame* frame, Time t) {
+  if (groups_ == nullptr || groups_->empty()) return false;
+  const transport::Transport::GroupAddress address = transport_.group_of(*frame);
+  const MulticastGroups::Members* members = groups_->find(address.group);
+  if (members == nullptr) return false;
+  QpContext* first = nullptr;
+  for (const std::uint32_t qpn : *members) {
+    QpContext* qp = queue_pairs_.find(qpn);
+    if (qp == nullptr || qpn == address.source_qpn || !qp->can_receive()) continue;
+    if (first == nullptr) {
+      first = qp;
+      continue;
+    }
+    protocol::Frame* copy = frames_.take();
+    protocol::copy_frame(*frame, *copy);
+    copy->uncounted = true;  // the original has the place in the port's buffer
+    take(*qp, copy, t);
+  }
+  if (first == nullptr) return false;
+  take(*first, frame, t);
+  return true;
+}
+
+void RxPipeline::take(QpContext& receiver, protocol::Frame* frame, Time t) {
+  QpContext* const qp = &receiver;
   RxJob* job = jobs_.take();
   job->qp = qp;
   job->frame = frame;
@@ -144,6 +174,17 @@ ContextRole RxPipeline::role_of(const RxJob& job) const {
     return use.read ? ContextRole::kRequesterRead : ContextRole::kRequester;
   }
   return use.read ? ContextRole::kResponderRead : ContextRole::kResponder;
+}
+
+void RxPipeline::set_wqe_cache(WqeCache* cache) {
+  wqe_cache_ = cache;
+  wqe_cache_->cache().set_fault_client(this);
+}
+
+/// A READ or atomic whose WQE cannot be read again, so that nobody knows where its answer belongs.
+void RxPipeline::line_unreadable(const LineFetch& line, Time now) {
+  QpContext* qp = queue_pairs_.find(WqeCache::sender_of(line));
+  if (qp != nullptr) completion->fail_fatally(*qp, now);
 }
 
 bool RxPipeline::wqe_here(RxJob* job, Time t, bool again) {

@@ -6,6 +6,7 @@
 #include "base/event_queue.h"
 #include "base/pool.h"
 #include "nic/interfaces.h"
+#include "nic/multicast_groups.h"
 #include "nic/stage.h"
 #include "nic/wqe_cache.h"
 
@@ -27,7 +28,7 @@ struct RxDrops {
 /// Receive side, up to the responder: parse, checksum, is it mine, QP context, connection state
 /// machine. Frames of one QP are handled in order; one that waits for a context or a translation
 /// holds back only its own QP.
-class RxPipeline : public sc_core::sc_module, public RxPipelineIf {
+class RxPipeline : public sc_core::sc_module, public RxPipelineIf, public LineFaultClient {
  public:
   sc_core::sc_export<RxPipelineIf> pipeline{"pipeline"};
   sc_core::sc_port<ContextIf> contexts{"contexts"};
@@ -59,8 +60,13 @@ class RxPipeline : public sc_core::sc_module, public RxPipelineIf {
   /// Goes on with a job whose context or WQE has arrived.
   void resume(RxJob* job, Time now);
 
-  /// Where WQEs that wait for their answer are cached; null: all are on chip.
-  void set_wqe_cache(WqeCache* cache) { wqe_cache_ = cache; }
+  void line_unreadable(const LineFetch& line, Time now) override;
+
+  /// Where WQEs that wait for their answer are cached; without a call all are on chip.
+  void set_wqe_cache(WqeCache* cache);
+
+  /// Which queue pairs get what is sent to a group; without a call there are no groups.
+  void set_multicast_groups(const MulticastGroups& groups) { groups_ = &groups; }
 
   /// From `from` on, all that arrives is ignored.
   void fall_silent(Time from) { silent_from_ = from; }
@@ -69,6 +75,8 @@ class RxPipeline : public sc_core::sc_module, public RxPipelineIf {
   stats::UnitStats& stats() { return stage_.stats(); }
 
  private:
+  void take(QpContext& qp, protocol::Frame* frame, Time t);
+  bool take_for_group(protocol::Frame* frame, Time t);
   void drop(protocol::Frame* frame, std::uint64_t& counter, Time t);
   std::uint64_t& counter_of(transport::TrailerStatus status);
   void process(RxJob* job, Time t, bool again);
@@ -92,6 +100,7 @@ class RxPipeline : public sc_core::sc_module, public RxPipelineIf {
   bool answers_need_context_;
   bool looks_ahead_;  ///< translations are looked up before their turn
   WqeCache* wqe_cache_ = nullptr;
+  const MulticastGroups* groups_ = nullptr;
   Clock clock_;
   PipelineStage stage_;
   BitRate crc_rate_;

@@ -17,7 +17,19 @@ config::CacheConfig shared_part(config::CacheConfig cache) {
 
 }  // namespace
 
-void Translation::resume(Time now) { unit->proceed(*this, now); }
+void Translation::resume(Time now) {
+  if (failed) {
+    failed = false;
+    unit->unreadable(*this, now);
+  } else {
+    unit->proceed(*this, now);
+  }
+}
+
+void TranslationUnit::unreadable(Translation& request, Time t) {
+  request.result = protocol::AccessResult::kUnreadable;
+  answer(request, t);
+}
 
 TranslationUnit::TranslationUnit(const sc_core::sc_module_name& name,
                                  const config::NicConfig& config, std::uint64_t seed,

@@ -61,6 +61,8 @@ class TranslationUnit : public sc_core::sc_module, public TranslationIf {
 
   /// Goes on with a request; from translate() and after a miss.
   void proceed(Translation& request, Time t);
+  /// Ends a request for which context memory could not be read.
+  void unreadable(Translation& request, Time t);
 
   ContextCache<MptLine>& mpt_cache() { return mpt_; }
   ContextCache<MttLine>& mtt_cache() { return mtt_; }

@@ -16,6 +16,7 @@ class Waiter {
 
   Waiter* next_waiter = nullptr;
   std::uint8_t progress = 0;  ///< for who resumes it: how far what was asked has come
+  bool failed = false;        ///< resumed because what it waits for could not be had
 };
 
 /// FIFO of waiters.
@@ -40,6 +41,14 @@ class WaitList {
     head_ = waiter->next_waiter;
     if (head_ == nullptr) tail_ = nullptr;
     waiter->resume(now);
+  }
+
+  /// As resume_all(), but what they wait for will not come: `failed` is set.
+  void fail_all(Time now) {
+    for (Waiter* waiter = head_; waiter != nullptr; waiter = waiter->next_waiter) {
+      waiter->failed = true;
+    }
+    resume_all(now);
   }
 
   /// Resumes everybody in order; those who wait again join a new list.

@@ -43,6 +43,11 @@ class WqeCache : public sc_core::sc_module {
   /// True: it is on chip. False: it is being fetched again, `waiter` is resumed and asks `again`.
   bool acquire(const Place& place, Time t, Waiter* waiter, bool again);
 
+  /// The queue pair that sent the work request of that line.
+  static std::uint32_t sender_of(const LineFetch& line) {
+    return static_cast<std::uint32_t>(line.key >> 16);
+  }
+
   ContextCache<WqeLine>& cache() { return cache_; }
   stats::UnitStats& stats() { return stats_; }
 

@@ -34,6 +34,7 @@ bool WqeFetcher::room_for(const QpContext& qp) const {
 }
 
 void WqeFetcher::fetch(QpContext& qp, Time t) {
+  if (qp.sq_read_failures >= kReadAttempts) return;
   // A WQE that the last read cut says in its first block how many more it has.
   const auto kept = static_cast<std::uint32_t>(qp.sq_cut.size() / kWqeBlockBytes);
   while (room_for(qp)) {
@@ -54,6 +55,7 @@ void WqeFetcher::start(QpContext& qp, std::uint32_t first, std::uint32_t blocks,
   fetch->next = nullptr;
   fetch->blocks = blocks;
   fetch->bytes.resize(std::size_t{blocks} * kWqeBlockBytes);
+  fetch->failed = fetch->forsaken = false;
   if (free_slots_.empty()) {
     free_slots_.push_back(static_cast<std::uint32_t>(in_flight_.size()));
     in_flight_.push_back(nullptr);
@@ -82,7 +84,11 @@ void WqeFetcher::start(QpContext& qp, std::uint32_t first, std::uint32_t blocks,
 void WqeFetcher::dma_done(std::uint64_t token) {
   WqeFetch* fetch = in_flight_[token];
   if (--fetch->parts > 0) return;
-  take(*fetch->qp, sim_now());
+  if (fetch->forsaken) {
+    give(fetch);
+  } else {
+    take(*fetch->qp, sim_now());
+  }
 }
 
 void WqeFetcher::take(QpContext& qp, Time now) {
@@ -92,6 +98,12 @@ void WqeFetcher::take(QpContext& qp, Time now) {
     if (qp.sq_oldest == nullptr) qp.sq_newest = nullptr;
     --qp.sq_fetches;
     qp.sq_coming -= fetch->blocks;
+    if (fetch->failed) {
+      give(fetch);
+      forsake_fetches(qp);
+      read_failed(qp, now);
+      return;
+    }
     if (waiting(qp) == 0) count_starvation(*fetch);
     const Time first_start = stage_.start_of(now);
     std::vector<std::uint8_t>& bytes = fetch->bytes;
@@ -101,14 +113,47 @@ void WqeFetcher::take(QpContext& qp, Time now) {
     qp.sq_fetched = static_cast<std::uint16_t>(qp.sq_fetched + used);
     qp.sq_cut.assign(bytes.begin() + std::ptrdiff_t{used} * std::ptrdiff_t{kWqeBlockBytes},
                      bytes.end());
-    in_flight_[fetch->slot] = nullptr;
-    free_slots_.push_back(fetch->slot);
-    fetches_pool_.give(fetch);
+    give(fetch);
     if (qp.flushes_sends()) {
       completion->retire(qp, now);
     } else {
       scheduler->activate(qp, used == 0 ? now : first_start + stage_.latency());
     }
+  }
+}
+
+void WqeFetcher::give(WqeFetch* fetch) {
+  in_flight_[fetch->slot] = nullptr;
+  free_slots_.push_back(fetch->slot);
+  fetches_pool_.give(fetch);
+}
+
+void WqeFetcher::dma_failed(const pcie::DmaFault& fault) {
+  in_flight_[fault.token]->failed = true;
+  dma_done(fault.token);
+}
+
+/// What comes behind a read that failed has no beginning.
+void WqeFetcher::forsake_fetches(QpContext& qp) {
+  for (WqeFetch* fetch = qp.sq_oldest; fetch != nullptr;) {
+    WqeFetch* next = fetch->next;
+    fetch->forsaken = true;
+    if (fetch->parts == 0) give(fetch);
+    fetch = next;
+  }
+  qp.sq_oldest = qp.sq_newest = nullptr;
+  qp.sq_fetches = qp.sq_coming = 0;
+}
+
+/// Nobody knows what the work is: the queue pair is lost (mlx5: a catastrophic error of its work
+/// queue). What was posted is read once more, to be flushed.
+void WqeFetcher::read_failed(QpContext& qp, Time now) {
+  if (qp.state == protocol::QpState::kReset) return;
+  ++qp.sq_read_failures;
+  if (qp.state == protocol::QpState::kError) {
+    completion->retire(qp, now);
+  } else {
+    completion->fail_fatally(qp, now);
   }
 }
 

@@ -17,6 +17,8 @@ namespace rnic::nic {
 struct WqeFetch {
   QpContext* qp = nullptr;
   WqeFetch* next = nullptr;  ///< of the same queue pair, begun later
+  bool failed = false;
+  bool forsaken = false;  ///< one before it failed: nobody waits for it
   std::uint32_t blocks = 0;
   std::uint32_t slot = 0;
   std::uint32_t parts = 0;  ///< reads still to come (two when the ring wraps)
@@ -40,6 +42,7 @@ class WqeFetcher : public sc_core::sc_module, public WqeFetchIf, public pcie::Dm
   void fetch(QpContext& qp, Time t) override;
   bool blueflame(QpContext& qp, const std::uint8_t* blocks, std::uint32_t count, Time t) override;
   void dma_done(std::uint64_t token) override;
+  void dma_failed(const pcie::DmaFault& fault) override;
 
   /// Where READs and atomics are kept from here until their answers; null: unlimited.
   void set_wqe_cache(WqeCache* cache) { cache_ = cache; }
@@ -50,6 +53,10 @@ class WqeFetcher : public sc_core::sc_module, public WqeFetchIf, public pcie::Dm
   std::uint64_t fetches() const { return fetches_; }
 
  private:
+  /// Reads of a queue pair's WQEs that may fail before its ring is given up: the first puts it in
+  /// ERR, the others would flush it.
+  static constexpr std::uint32_t kReadAttempts = 4;
+
   void start(QpContext& qp, std::uint32_t first, std::uint32_t blocks, Time t);
   /// What has come in order goes on to the decoder.
   void take(QpContext& qp, Time now);
@@ -58,6 +65,9 @@ class WqeFetcher : public sc_core::sc_module, public WqeFetchIf, public pcie::Dm
 
   static std::size_t waiting(const QpContext& qp);
   bool room_for(const QpContext& qp) const;
+  void give(WqeFetch* fetch);
+  void read_failed(QpContext& qp, Time now);
+  void forsake_fetches(QpContext& qp);
   /// A fetch is over that its queue pair has waited for: time in which the scheduler had nothing to
   /// send meanwhile is a stall.
   void count_starvation(const WqeFetch& fetch);

@@ -36,10 +36,9 @@ class DmaClient {
   /// A read: the last byte is in the device, `into` is filled. A write: the data has been taken
   /// from `from` (it is visible in host memory); the buffer may be reused. `token` is the caller's.
   virtual void dma_done(std::uint64_t token) = 0;
-  /// The request failed. Whoever can blame a message for it overrides this and completes that
-  /// message with an error; what the device cannot go on without (contexts, work queues, completion
-  /// queues, commands) is fatal for the device: the default ends the simulation with
-  /// SimulationError.
+  /// The request failed. The unit ends what it was for as hardware does: the message, the queue
+  /// pair, the completion queue or the command. The default, of posted writes that no unit keeps
+  /// track of, ends the simulation with SimulationError: no device would learn of their loss.
   virtual void dma_failed(const DmaFault& fault);
 };
 

@@ -30,7 +30,9 @@ enum class CommandOpcode : std::uint8_t {
   kAddAddress,  ///< an address handle, for devices that ask whether there is one
   kDropAddress,
   kMigrateQp,  ///< load an alternate path, or change the state of path migration
-  kQueryPort,  ///< result: its state
+  kQueryPort,    ///< result: its state
+  kAttachMcast,  ///< a datagram queue pair joins a multicast group
+  kDetachMcast,
 };
 
 /// States of a port, numbered as ibv_port_state.
@@ -42,7 +44,8 @@ enum class CommandStatus : std::uint8_t {
   kOk = 1,
   kBadParameter = 2,
   kBadResource = 3,
-  kDeviceFailed = 4  ///< nothing works any more
+  kDeviceFailed = 4,  ///< nothing works any more
+  kNoRoom = 5
 };
 
 struct CreateEqCommand {
@@ -146,6 +149,11 @@ struct AddressCommand {
   AddressVector av;
 };
 
+struct MulticastCommand {
+  std::uint32_t qpn;
+  Gid group;
+};
+
 struct InvalidateMkeyCommand {
   std::uint32_t key;
   std::uint32_t first_mtt;
@@ -172,6 +180,7 @@ struct CommandMailbox {
     ResizeSrqCommand resize_srq;
     AddressCommand address;
     MigrateQpCommand migrate_qp;
+    MulticastCommand multicast;
   };
 };
 

@@ -77,6 +77,8 @@ const char* access_result_name(AccessResult result) {
       return "out_of_bounds";
     case AccessResult::kNoRight:
       return "no_right";
+    case AccessResult::kUnreadable:
+      return "unreadable";
     case AccessResult::kPageFault:
       return "page_fault";
   }

@@ -70,7 +70,8 @@ enum class AccessResult : std::uint8_t {
   kWrongQp,  ///< a type 2 window of another queue pair
   kOutOfBounds,
   kNoRight,
-  kPageFault,  ///< allowed, but a page is not in memory; the driver has been told
+  kPageFault,   ///< allowed, but a page is not in memory; the driver has been told
+  kUnreadable,  ///< the device could not read its own tables
 };
 
 /// snake_case name for messages and counters.

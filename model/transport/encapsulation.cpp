@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "protocol/crc.h"
+#include "protocol/multicast.h"
 #include "transport/ethernet_encapsulation.h"
 
 namespace rnic::transport {
@@ -111,7 +112,7 @@ class IbEncapsulation final : public Encapsulation {
  public:
   explicit IbEncapsulation(bool grh)
       : Encapsulation(protocol::Lrh::kBytes + (grh ? protocol::Grh::kBytes : 0),
-                      protocol::kVcrcBytes),
+                      protocol::kVcrcBytes, !grh),
         grh_(grh) {}
 
   void write_outer(const AddressVector& av, std::uint32_t inner_bytes,
@@ -119,12 +120,13 @@ class IbEncapsulation final : public Encapsulation {
     protocol::Lrh lrh;
     lrh.vl = av.lane;
     lrh.service_level = av.service_level;
-    lrh.next_header = grh_ ? protocol::LinkNextHeader::kGrh : protocol::LinkNextHeader::kBth;
+    const bool grh = grh_ || protocol::is_multicast_lid(av.destination_lid);
+    lrh.next_header = grh ? protocol::LinkNextHeader::kGrh : protocol::LinkNextHeader::kBth;
     lrh.destination_lid = av.destination_lid;
     lrh.source_lid = av.source_lid;
-    lrh.packet_words = static_cast<std::uint16_t>((outer_bytes() + inner_bytes) / 4);
+    lrh.packet_words = static_cast<std::uint16_t>((outer_bytes(av) + inner_bytes) / 4);
     lrh.encode(out);
-    if (grh_) write_grh(av, inner_bytes, out + protocol::Lrh::kBytes);
+    if (grh) write_grh(av, inner_bytes, out + protocol::Lrh::kBytes);
   }
 
   std::uint8_t lane_of(const AddressVector& av) const override { return av.lane & 0x0F; }
@@ -166,6 +168,12 @@ class IbEncapsulation final : public Encapsulation {
     if (outer.destination.lid != identity.lid) return false;
     const bool has_grh = outer.inner_offset > protocol::Lrh::kBytes;
     return !has_grh || outer.destination.gid == identity.gid;
+  }
+
+  protocol::Gid group_of(const ParsedOuter& outer) const override {
+    const bool group = protocol::is_multicast_lid(outer.destination.lid) &&
+                       protocol::is_multicast_gid(outer.destination.gid);
+    return group ? outer.destination.gid : protocol::Gid{};
   }
 
   std::uint32_t wire_bytes(std::uint32_t frame_bytes) const override {

@@ -9,6 +9,8 @@
 #include "config/transport_config.h"
 #include "protocol/address_vector.h"
 #include "protocol/frame.h"
+#include "protocol/ib_headers.h"
+#include "protocol/multicast.h"
 
 namespace rnic::transport {
 
@@ -79,6 +81,19 @@ class Encapsulation {
 
   /// Header bytes before the BTH (or TCP header).
   std::uint32_t outer_bytes() const { return outer_bytes_; }
+  /// As above, of packets of `av`: on InfiniBand those to a group have a GRH in any case.
+  std::uint32_t outer_bytes(const AddressVector& av) const {
+    return outer_bytes_ + (grh_for_groups_ && protocol::is_multicast_lid(av.destination_lid)
+                               ? protocol::Grh::kBytes
+                               : 0);
+  }
+  /// As above, of a frame that parse() accepted.
+  std::uint32_t outer_bytes(const protocol::Frame& frame) const {
+    constexpr std::uint8_t kNextHeader = 3;
+    const bool grh = (frame.header[1] & kNextHeader) ==
+                     static_cast<std::uint8_t>(protocol::LinkNextHeader::kGrh);
+    return outer_bytes_ + (grh_for_groups_ && grh ? protocol::Grh::kBytes : 0);
+  }
   /// Inner CRC and link CRC: IB 6, RoCE and iWARP 8.
   std::uint32_t trailer_bytes() const { return kInnerCrcBytes + link_crc_bytes_; }
   /// VCRC 2, FCS 4.
@@ -99,6 +114,9 @@ class Encapsulation {
   virtual NetworkHeader network_header(const protocol::Frame& /*frame*/) const { return {}; }
   /// The frame is for the port of `identity`.
   virtual bool addressed_to(const ParsedOuter& outer, const PortIdentity& identity) const = 0;
+
+  /// The multicast group that the frame is for; all zeros when it is for none.
+  virtual protocol::Gid group_of(const ParsedOuter& /*outer*/) const { return {}; }
 
   /// Line time of a frame of `frame_bytes` (first header byte to last trailer byte) in byte times:
   /// with preamble, gap and minimum frame on Ethernet, start and end symbols on InfiniBand.
@@ -139,8 +157,12 @@ class Encapsulation {
     }
   };
 
-  Encapsulation(std::uint32_t outer_bytes, std::uint32_t link_crc_bytes)
-      : outer_bytes_(outer_bytes), link_crc_bytes_(link_crc_bytes) {}
+  /// `grh_for_groups`: InfiniBand without a GRH on other packets.
+  Encapsulation(std::uint32_t outer_bytes, std::uint32_t link_crc_bytes,
+                bool grh_for_groups = false)
+      : outer_bytes_(outer_bytes),
+        link_crc_bytes_(link_crc_bytes),
+        grh_for_groups_(grh_for_groups) {}
 
   /// Zero bytes that bring the frame to the link's minimum.
   virtual std::uint32_t minimum_pad(const protocol::Frame& frame) const = 0;
@@ -166,6 +188,7 @@ class Encapsulation {
 
   std::uint32_t outer_bytes_;
   std::uint32_t link_crc_bytes_;
+  bool grh_for_groups_;
 };
 
 /// The encapsulation of a wire protocol.

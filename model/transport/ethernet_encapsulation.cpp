@@ -6,6 +6,7 @@
 
 #include "protocol/crc.h"
 #include "protocol/mpa.h"
+#include "protocol/multicast.h"
 #include "protocol/tcp_header.h"
 #include "protocol/udp.h"
 
@@ -85,6 +86,15 @@ std::uint32_t EthernetEncapsulation::parse_link(const std::uint8_t* header, std:
 std::uint32_t EthernetEncapsulation::link_bytes_of(const std::uint8_t* header) {
   const bool tagged = protocol::load_be16(header + 12) == protocol::kEtherTypeVlan;
   return EthernetHeader::kBytes + (tagged ? VlanTag::kBytes : 0);
+}
+
+protocol::Gid EthernetEncapsulation::group_of(const ParsedOuter& outer) const {
+  const protocol::Gid group = outer.destination.ipv4 != 0
+                                  ? protocol::ipv4_mapped_gid(outer.destination.ipv4)
+                                  : outer.destination.gid;
+  const bool meant = protocol::is_multicast_gid(group) &&
+                     same_mac(outer.destination.mac, protocol::multicast_mac(group));
+  return meant ? group : protocol::Gid{};
 }
 
 std::uint32_t EthernetEncapsulation::minimum_pad(const Frame& frame) const {

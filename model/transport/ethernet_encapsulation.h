@@ -18,6 +18,7 @@ bool parse_grh(const std::uint8_t* in, ParsedOuter& outer);
 class EthernetEncapsulation : public Encapsulation {
  public:
   std::uint8_t lane_of(const AddressVector& av) const override;
+  protocol::Gid group_of(const ParsedOuter& outer) const override;
   std::uint32_t wire_bytes(std::uint32_t frame_bytes) const override;
 
  protected:

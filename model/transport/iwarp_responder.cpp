@@ -419,6 +419,7 @@ void IwarpTransport::terminate_for_key(QueuePair& qp, const RxPlan& plan) {
       break;
     case AccessResult::kOk:
     case AccessResult::kPageFault:
+    case AccessResult::kUnreadable:
       break;
   }
   if (tagged) {

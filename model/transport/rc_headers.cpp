@@ -3,6 +3,7 @@
 
 #include "protocol/aeth.h"
 #include "protocol/ib_headers.h"
+#include "protocol/multicast.h"
 #include "protocol/opcode.h"
 #include "protocol/psn.h"
 #include "transport/rc_incoming.h"
@@ -118,7 +119,7 @@ void RcTransport::build_packet(const QueuePair& qp, const TxPlan& plan,
   const std::uint32_t inner = protocol::Bth::kBytes + info.extension_bytes + extra + plan.length +
                               pad + protocol::kIcrcBytes;
   encapsulation_.write_outer(av, inner, frame.header);
-  std::uint8_t* p = frame.header + encapsulation_.outer_bytes();
+  std::uint8_t* p = frame.header + encapsulation_.outer_bytes(av);
   protocol::Bth bth;
   bth.opcode = opcode;
   bth.solicited = plan.solicited;
@@ -160,8 +161,33 @@ std::uint32_t RcTransport::destination(const protocol::Frame& frame) {
   return bth.dest_qpn;
 }
 
+Transport::GroupAddress RcTransport::group_of(const protocol::Frame& frame) const {
+  GroupAddress address;
+  const ParsedOuter outer = encapsulation_.parse(frame);
+  if (!outer.ok()) return address;
+  const protocol::Gid group = encapsulation_.group_of(outer);
+  const std::uint32_t headers =
+      outer.inner_offset + protocol::Bth::kBytes + protocol::Deth::kBytes;
+  if (!protocol::is_multicast_gid(group) || frame.header_bytes < headers) return address;
+  const auto bth = protocol::Bth::decode(frame.header + outer.inner_offset);
+  const OpcodeInfo& info = protocol::opcode_info(bth.opcode);
+  if (bth.dest_qpn != protocol::kMulticastQpn || !info.has_deth || !serves(info.transport) ||
+      frame.header_bytes != outer.inner_offset + protocol::Bth::kBytes + info.extension_bytes) {
+    return address;
+  }
+  address.group = group;
+  const bool own = outer.source.lid != 0 ? outer.source.lid == identity_.lid
+                                         : outer.source.mac == identity_.mac;
+  if (own) {
+    address.source_qpn =
+        protocol::Deth::decode(frame.header + outer.inner_offset + protocol::Bth::kBytes)
+            .source_qpn;
+  }
+  return address;
+}
+
 FrameUse RcTransport::use_of(const protocol::Frame& frame) const {
-  const std::uint8_t* p = frame.header + encapsulation_.outer_bytes();
+  const std::uint8_t* p = frame.header + encapsulation_.outer_bytes(frame);
   const OpcodeInfo info = protocol::opcode_info(protocol::Bth::decode(p).opcode);
   const bool atomic = info.has_atomiceth || info.has_atomicacketh;
   return {info.is_response(), info.is_read() || atomic};
@@ -175,7 +201,7 @@ FrameTarget RcTransport::target_of(const protocol::Frame& frame) const {
 
 RcTransport::Incoming RcTransport::decode(const protocol::Frame& frame) const {
   Incoming in;
-  const std::uint8_t* p = frame.header + encapsulation_.outer_bytes();
+  const std::uint8_t* p = frame.header + encapsulation_.outer_bytes(frame);
   in.bth = protocol::Bth::decode(p);
   in.info = protocol::opcode_info(in.bth.opcode);
   in.payload_bytes = frame.payload_bytes;

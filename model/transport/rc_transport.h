@@ -56,6 +56,7 @@ class RcTransport : public Transport {
   bool response_owed(const QueuePair& qp) const override { return !qp.responses.empty(); }
   void build(const QueuePair& qp, const TxPlan& plan, protocol::Frame& frame) const override;
   std::uint32_t destination(const protocol::Frame& frame) override;
+  GroupAddress group_of(const protocol::Frame& frame) const override;
   FrameUse use_of(const protocol::Frame& frame) const override;
   FrameTarget target_of(const protocol::Frame& frame) const override;
   void receive(QueuePair& qp, const protocol::Frame& frame, Time now, RxPlan& plan) override;

@@ -176,6 +176,13 @@ class Transport {
   /// Queue pair that a frame is for: 0 when it is not for this NIC or cannot be parsed.
   virtual std::uint32_t destination(const protocol::Frame& frame) = 0;
 
+  /// The multicast group that a datagram is for, and who sent it.
+  struct GroupAddress {
+    protocol::Gid group{};          ///< all zeros: it is for none
+    std::uint32_t source_qpn = 0;   ///< of this port; 0: of another
+  };
+  virtual GroupAddress group_of(const protocol::Frame& /*frame*/) const { return {}; }
+
   /// What a frame that destination() accepted touches. A stream transport has one state for both
   /// halves, which counts as the responder's.
   virtual FrameUse use_of(const protocol::Frame& /*frame*/) const { return {}; }

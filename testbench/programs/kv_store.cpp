@@ -70,7 +70,7 @@ void KvStore::client(Peer& self, std::uint32_t number) {
     const std::uint64_t key = rng.below(kEntries);
     const bool puts = rng.below(2) == 0;
     if (puts) values[key] = pattern(i, message_bytes());
-    const Time started = self.core.now();
+    const Time started = begin(self);
     if (puts) {
       put(self, key, values[key]);
       done(self, started, message_bytes());

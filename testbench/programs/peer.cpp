@@ -5,6 +5,8 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "config/service_level.h"
+#include "protocol/multicast.h"
 #include "simulation/addresses.h"
 
 namespace rnic::testbench {
@@ -114,15 +116,38 @@ void Peer::connect(const Peer& peer) {
   to_rtr(peer);
   to_rts();
   if (type_of(config_) != protocol::QpType::kUd) return;
-  path_ = host.verbs.create_ah(core, pd_, path_between(index, peer.index));
+  path_ = host.verbs.create_ah(core, pd_, path_to(peer));
   peer_qpn_ = peer.qp_->qpn;
+}
+
+protocol::AddressVector Peer::path_to(const Peer& peer) const {
+  const std::uint8_t level = index == 0 ? config::request_service_level(config_, 0)
+                                        : config::response_service_level(config_, 0);
+  return path_of_qp(config_, path_between(index, peer.index), level, qp_->qpn, peer.qp_->qpn);
+}
+
+void Peer::join(std::uint32_t group) {
+  const protocol::AddressVector av = path_to_group(config_, index, group);
+  const Status status = host.verbs.attach_mcast(core, *qp_, av.destination_gid, av.destination_lid);
+  if (status != Status::kOk) fail(std::string("attach_mcast: ") + host::status_name(status));
+}
+
+void Peer::send_to_group(std::uint32_t group) {
+  path_ = host.verbs.create_ah(core, pd_, path_to_group(config_, index, group));
+  if (path_ == nullptr) fail("create_ah of a multicast group fails");
+  peer_qpn_ = protocol::kMulticastQpn;
+}
+
+void Peer::reply(const Buffer& from, std::uint32_t qpn) {
+  peer_qpn_ = qpn;
+  send(from);
 }
 
 void Peer::to_rtr(const Peer& peer) {
   const config::TransportConfig& t = config_.transport;
   host::verbs::QpAttr attr;
   attr.qp_state = QpState::kRtr;
-  attr.ah_attr = path_between(index, peer.index);
+  attr.ah_attr = path_to(peer);
   attr.path_mtu = t.mtu;
   attr.dest_qp_num = peer.qp_->qpn;
   attr.max_dest_rd_atomic = t.max_dest_rd_atomic;

@@ -50,6 +50,15 @@ class Peer {
   /// RTR and RTS towards a peer that is open.
   void connect(const Peer& peer);
 
+  /// Joins a multicast group: what is sent to it arrives here, too.
+  void join(std::uint32_t group);
+  /// From now on send() is to that group.
+  void send_to_group(std::uint32_t group);
+  /// Queue pair of this end, for reply().
+  std::uint32_t number() const { return qp_->qpn; }
+  /// A datagram to queue pair `qpn` of the host that connect() named.
+  void reply(const Buffer& from, std::uint32_t qpn);
+
   /// To the shared receive queue, with workload.srq.
   void post_recv(std::uint64_t id, const Buffer& into);
   /// What a RECV buffer must have in front of the message: the place of a datagram's GRH.
@@ -86,6 +95,8 @@ class Peer {
 
  private:
   void to_rtr(const Peer& peer);
+  /// The way to `peer`, as the keys of the transport ask.
+  protocol::AddressVector path_to(const Peer& peer) const;
   void to_rts();
   void post(host::verbs::SendWr& wr, const Buffer& local);
   host::verbs::Wc await(host::verbs::CompletionQueue& cq);

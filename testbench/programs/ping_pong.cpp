@@ -15,7 +15,7 @@ void PingPong::client(Peer& self, std::uint32_t number) {
   for (std::uint64_t i = 0; i < operations(number); ++i) {
     const Bytes ping = pattern(i, message_bytes());
     self.store(mine.out, ping);
-    const Time started = self.core.now();
+    const Time started = begin(self);
     self.send(mine.out);
     const host::verbs::Wc wc = self.await_recv();
     done(self, started, 2 * message_bytes());

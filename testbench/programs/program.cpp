@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "programs/program.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include "base/error.h"
 #include "base/rng.h"
 #include "programs/programs.h"
@@ -11,14 +14,29 @@ Program::Program(const sc_core::sc_module_name& name, const config::Config& conf
                  host::Host& client_host, host::Host& server_host, Measurement& measurement,
                  std::uint32_t client_count)
     : sc_module(name), config_(config), measurement_(measurement) {
-  measured_.source = 0;
-  measured_.destination = 1;
-  ++measurement_.flows_total;
-  measurement_.messages_total += config.sim.warmup + config.workload.iterations;
   for (std::uint32_t i = 0; i < client_count; ++i) {
     peers_.push_back(std::make_unique<Peer>(client_host, config, 0));
     peers_.push_back(std::make_unique<Peer>(server_host, config, 1));
   }
+  start();
+}
+
+Program::Program(const sc_core::sc_module_name& name, const config::Config& config,
+                 host::Host& client_host, const std::vector<host::Host*>& servers,
+                 Measurement& measurement)
+    : sc_module(name), config_(config), measurement_(measurement) {
+  for (std::uint32_t i = 0; i < servers.size(); ++i) {
+    peers_.push_back(std::make_unique<Peer>(client_host, config, 0));
+    peers_.push_back(std::make_unique<Peer>(*servers[i], config, i + 1));
+  }
+  start();
+}
+
+void Program::start() {
+  measured_.source = 0;
+  measured_.destination = 1;
+  ++measurement_.flows_total;
+  measurement_.messages_total += config_.sim.warmup + config_.workload.iterations;
   for (std::uint32_t i = 0; i < peers_.size(); ++i) {
     sc_core::sc_spawn([this, i] { run(i); }, sc_core::sc_gen_unique_name("process"));
   }
@@ -53,6 +71,7 @@ void Program::play(std::uint32_t peer) {
   self.core.sync();
   meet();
   self.connect(*peers_[peer ^ 1U]);
+  prepare_connected(self, number);
   self.core.sync();
   meet();
   if (!is_client) {
@@ -66,6 +85,12 @@ void Program::play(std::uint32_t peer) {
   client(self, number);
   self.core.sync();
   if (++finished_ == clients()) measurement_.flow_done();
+}
+
+Time Program::begin(Peer& self) {
+  const config::WorkloadConfig& w = config_.workload;
+  self.waiting.pause(w.long_gap > kTimeZero && begun_++ % 2 == 1 ? w.long_gap : w.gap);
+  return self.core.now();
 }
 
 std::uint64_t Program::operations(std::uint32_t number) const {
@@ -95,13 +120,17 @@ void Program::compare(const Bytes& found, const Bytes& expected) {
     throw SimulationError("a message of " + std::to_string(expected.size()) + " bytes arrives as " +
                           std::to_string(found.size()));
   }
+  if (found == expected) return;
   for (std::size_t i = 0; i < found.size(); ++i) {
     measurement_.corrupt_bytes += found[i] != expected[i] ? 1U : 0U;
   }
 }
 
-std::unique_ptr<Program> make_program(const config::Config& config, host::Host& clients,
-                                      host::Host& servers, Measurement& measurement) {
+std::unique_ptr<Program> make_program(const config::Config& config,
+                                      const std::vector<host::Host*>& hosts,
+                                      Measurement& measurement) {
+  host::Host& clients = *hosts[0];
+  host::Host& servers = *hosts[1];
   using config::Program;
   switch (config.workload.program) {
     case Program::kPingPong:
@@ -115,6 +144,10 @@ std::unique_ptr<Program> make_program(const config::Config& config, host::Host& 
     case Program::kSpinLock:
       return std::make_unique<SpinLock>("spin_lock", config, clients, servers, measurement,
                                         config.workload.qps);
+    case Program::kMulticast:
+      return std::make_unique<Multicast>("multicast", config, clients,
+                                         std::vector<host::Host*>(hosts.begin() + 1, hosts.end()),
+                                         measurement);
     case Program::kNone:
       break;
   }
@@ -124,7 +157,11 @@ std::unique_ptr<Program> make_program(const config::Config& config, host::Host& 
 Bytes Program::pattern(std::uint64_t seed, std::uint64_t bytes) {
   Rng rng(seed, "program");
   Bytes result(static_cast<std::size_t>(bytes));
-  for (std::uint8_t& byte : result) byte = static_cast<std::uint8_t>(rng.next());
+  constexpr std::size_t kWord = sizeof(std::uint64_t);
+  for (std::size_t at = 0; at < result.size(); at += kWord) {
+    const std::uint64_t word = rng.next();
+    std::memcpy(result.data() + at, &word, std::min(kWord, result.size() - at));
+  }
   return result;
 }
 

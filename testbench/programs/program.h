@@ -17,6 +17,9 @@ class Program : public sc_core::sc_module {
  public:
   Program(const sc_core::sc_module_name& name, const config::Config& config, host::Host& clients,
           host::Host& servers, Measurement& measurement, std::uint32_t client_count = 1);
+  /// As above, but each server process has a host of its own.
+  Program(const sc_core::sc_module_name& name, const config::Config& config, host::Host& clients,
+          const std::vector<host::Host*>& servers, Measurement& measurement);
 
   const FlowMeasurement& measured() const { return measured_; }
   const std::vector<std::unique_ptr<Peer>>& peers() const { return peers_; }
@@ -27,6 +30,11 @@ class Program : public sc_core::sc_module {
   virtual void client(Peer& self, std::uint32_t number) = 0;
   virtual void server(Peer& self, std::uint32_t number) = 0;
 
+  /// Set up behind the connections, when all peers have theirs.
+  virtual void prepare_connected(Peer& /*self*/, std::uint32_t /*number*/) {}
+
+  /// The client pauses as workload.gap says; returns when its next operation begins.
+  Time begin(Peer& self);
   /// Operations of client `number`, those before the measurement included.
   std::uint64_t operations(std::uint32_t number) const;
   /// An operation of a client that moved `bytes` and began at `started` is over.
@@ -41,6 +49,7 @@ class Program : public sc_core::sc_module {
   const config::Config& config_;
 
  private:
+  void start();
   void run(std::uint32_t peer);
   void play(std::uint32_t peer);
   /// All processes meet here, as over a TCP connection beside the RDMA one.
@@ -52,11 +61,14 @@ class Program : public sc_core::sc_module {
   sc_core::sc_event met_;
   std::uint32_t arrived_ = 0;
   std::uint64_t done_ = 0;
+  std::uint64_t begun_ = 0;
   std::uint32_t finished_ = 0;
 };
 
-/// The program that workload.program names, between the first two hosts.
-std::unique_ptr<Program> make_program(const config::Config& config, host::Host& clients,
-                                      host::Host& servers, Measurement& measurement);
+/// The program that workload.program names, with its clients on the first host and its servers on
+/// the others.
+std::unique_ptr<Program> make_program(const config::Config& config,
+                                      const std::vector<host::Host*>& hosts,
+                                      Measurement& measurement);
 
 }  // namespace rnic::testbench

@@ -110,4 +110,29 @@ class SpinLock : public Program {
   std::uint64_t counted_ = 0;
 };
 
+/// Publish and subscribe: as many publishers on host 0 as there are other hosts SEND datagrams to a
+/// multicast group that those hosts have joined; each member sends a receipt to the publisher, whose
+/// operation is over with the last one.
+class Multicast : public Program {
+ public:
+  using Program::Program;
+
+ protected:
+  void prepare(Peer& self, std::uint32_t number) override;
+  void prepare_connected(Peer& self, std::uint32_t number) override;
+  void client(Peer& self, std::uint32_t number) override;
+  void server(Peer& self, std::uint32_t number) override;
+
+ private:
+  struct End {
+    Buffer out;
+    Buffer in;  ///< room for a message of each of the others
+  };
+  std::uint64_t room(const Peer& self) const;
+  Bytes message(std::uint32_t publisher, std::uint64_t operation) const;
+  std::uint32_t publisher_of(std::uint32_t qpn) const;
+
+  std::vector<End> ends_;  ///< publisher 0, member 0, publisher 1, ...
+};
+
 }  // namespace rnic::testbench

@@ -30,7 +30,7 @@ void Rendezvous::prepare(Peer& self, std::uint32_t /*number*/) {
 void Rendezvous::client(Peer& self, std::uint32_t number) {
   for (std::uint64_t i = 0; i < operations(number); ++i) {
     self.store(message_.memory, pattern(i, message_bytes()));
-    const Time started = self.core.now();
+    const Time started = begin(self);
     Offer offer;
     offer.address = message_.memory.address;
     offer.bytes = message_.memory.bytes;

@@ -24,7 +24,7 @@ void RingBuffer::client(Peer& self, std::uint32_t number) {
   const std::uint64_t total = operations(number);
   for (std::uint64_t i = 0; i < total; ++i) {
     const std::uint64_t offset = i % kSlots * message_bytes();
-    const Time started = self.core.now();
+    const Time started = begin(self);
     // The slot must be free, which also means that the server has posted its RECV again.
     if (i >= kSlots) self.await_word(consumed_, i - kSlots + 1);
     self.store(staging_.part(offset, message_bytes()), pattern(i, message_bytes()));

@@ -40,7 +40,7 @@ void SpinLock::client(Peer& self, std::uint32_t number) {
   const Buffer counter = shared_[number].part(kWord, kWord);
   const Buffer local = scratch_[number].part(kWord, kWord);
   for (std::uint64_t i = 0; i < operations(number); ++i) {
-    const Time started = self.core.now();
+    const Time started = begin(self);
     swap(self, number, kFree, mine);
     if (inside_++ != 0) throw SimulationError("two clients hold the lock");
     self.read(local, counter);

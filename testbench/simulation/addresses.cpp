@@ -3,6 +3,7 @@
 
 #include "config/config.h"
 #include "config/service_level.h"
+#include "protocol/multicast.h"
 #include "protocol/udp.h"
 
 namespace rnic::testbench {
@@ -56,6 +57,25 @@ protocol::AddressVector path_of_qp(const config::Config& config, protocol::Addre
     if (!t.vlan) path.lane = path.traffic_class >> 5;  // what the headers say
   }
   return path;
+}
+
+protocol::AddressVector path_to_group(const config::Config& config, std::uint32_t from,
+                                      std::uint32_t group) {
+  protocol::AddressVector av = path_between(from, from);
+  if (config.transport.protocol == config::Protocol::kRoceV2 && config.transport.ip_version == 4) {
+    constexpr std::uint32_t kFirst = 0xEF01'0000;
+    av.destination_gid = protocol::ipv4_mapped_gid(kFirst + group);
+  } else {
+    constexpr std::uint16_t kFirstLid = 0xC001;
+    // Transient, of this site (RFC 4291, 2.7).
+    av.destination_gid = protocol::Gid{0xFF, 0x15};
+    av.destination_gid[13] = 1;
+    av.destination_gid[15] = static_cast<std::uint8_t>(group);
+    av.destination_lid = static_cast<std::uint16_t>(kFirstLid + group);
+  }
+  protocol::complete_group_address(av);
+  return path_of_qp(config, av, config::request_service_level(config, 0), protocol::kMulticastQpn,
+                    protocol::kMulticastQpn);
 }
 
 }  // namespace rnic::testbench

@@ -25,4 +25,9 @@ protocol::AddressVector path_of_qp(const config::Config& config, protocol::Addre
                                    std::uint8_t level, std::uint32_t local_qpn,
                                    std::uint32_t remote_qpn);
 
+/// The way from host `from` to multicast group number `group` (0 to 255), named as the wire does:
+/// FF15::1:NN with LID 0xC001 + NN, or 239.1.0.NN of RoCEv2 over IPv4.
+protocol::AddressVector path_to_group(const config::Config& config, std::uint32_t from,
+                                      std::uint32_t group);
+
 }  // namespace rnic::testbench

@@ -293,7 +293,9 @@ void System::connect_through_switch() {
 
 void System::build_flows() {
   if (config_.workload.program != config::Program::kNone) {
-    program = make_program(config_, nodes[0]->host, nodes[1]->host, measurement);
+    std::vector<host::Host*> hosts;
+    for (const auto& node : nodes) hosts.push_back(&node->host);
+    program = make_program(config_, hosts, measurement);
     return;
   }
   for (std::size_t i = 0; config_.workload.reg_rate > 0 && i < nodes.size(); ++i) {

@@ -107,6 +107,7 @@ class Flow : public sc_core::sc_module {
   enum class Turn { kDone, kLost, kFailed };
   void serve(Player& me, Player& other);
   void play(Player& me, Player& other);
+  Time gap_before(std::uint64_t number) const;
   void hit(Player& me);
   /// Waits for the peer's message. kFailed when a message or the RECV for one has failed, so that
   /// nothing more is to come; kLost when it is `deadline`.

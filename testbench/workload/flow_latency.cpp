@@ -143,6 +143,12 @@ bool Flow::look_for_failure() {
   return any;
 }
 
+/// Pause before message `number`, counted from 0.
+Time Flow::gap_before(std::uint64_t number) const {
+  const config::WorkloadConfig& w = config_.workload;
+  return w.long_gap > kTimeZero && number % 2 == 1 ? w.long_gap : w.gap;
+}
+
 /// The server answers as long as there are messages: those that are lost never were, for it.
 void Flow::serve(Player& me, Player& other) {
   me.turn_started = me.self->core.now();
@@ -169,8 +175,8 @@ void Flow::play(Player& me, Player& other) {
   std::uint64_t turn = 0;
   for (; turn < total_messages(); ++turn) {
     if (!armed) arm(me);
-    if (config_.workload.gap > kTimeZero) {
-      me.self->waiting.pause(config_.workload.gap);
+    if (const Time gap = gap_before(turn); gap > kTimeZero) {
+      me.self->waiting.pause(gap);
       me.turn_started = sim_now();
     }
     const Time started = me.turn_started;
@@ -246,7 +252,7 @@ void Flow::completion_latency() {
       measurement_.flow_warm();
     }
     me.next_slot = me.pattern.next();
-    me.self->waiting.pause(config_.workload.gap);
+    me.self->waiting.pause(gap_before(me.sent));
     me.turn_started = core.now();
     hit(me);
     Wc wc;

@@ -8,6 +8,22 @@ namespace rnic::testbench {
 using config::Mistake;
 using host::verbs::SendFlags;
 
+namespace {
+
+/// The local key of the region of `end` whose remote one is `rkey`.
+std::uint32_t local_key_of(const Endpoint& end, std::uint32_t rkey) {
+  for (const Endpoint::Buffer& buffer : end.buffers) {
+    for (const auto* regions : {&buffer.send_regions, &buffer.receive_regions}) {
+      for (const host::MemoryRegion& region : *regions) {
+        if (region.rkey == rkey) return region.lkey;
+      }
+    }
+  }
+  return rkey;
+}
+
+}  // namespace
+
 void Mistakes::spoil(const Endpoint& local, const Endpoint& remote, host::verbs::SendWr& wr,
                      protocol::Sge& sge) const {
   const Endpoint::Spare& here = local.spare;
@@ -33,6 +49,9 @@ void Mistakes::spoil(const Endpoint& local, const Endpoint& remote, host::verbs:
       break;
     case Mistake::kRemoteKey:
       wr.rkey ^= 1;
+      break;
+    case Mistake::kLkeyAsRkey:
+      wr.rkey = local_key_of(remote, wr.rkey);
       break;
     case Mistake::kRemoteBounds:
       wr.remote_addr += remote.region_bytes();

@@ -123,6 +123,7 @@ struct FakeWqeFetch : nic::WqeFetchIf {
 struct FakeCompletion : nic::CompletionIf {
   void retire(nic::QpContext& qp, Time t) override { retired.push_back({qp.qpn, t}); }
   void fail(nic::QpContext& qp, Time t) override { failed.push_back({qp.qpn, t}); }
+  void fail_fatally(nic::QpContext& qp, Time t) override { fail(qp, t); }
 
   std::vector<QpCall> retired;
   std::vector<QpCall> failed;
