@@ -55,7 +55,7 @@ struct CompletionQueue {
   CompletionChannel* channel = nullptr;
   std::uint32_t users = 0;           ///< queue pairs that complete here
   std::uint32_t events_unacked = 0;  ///< fetched by get_cq_event and not acknowledged
-  bool failed = false;               ///< ran over
+  bool failed = false;               ///< ran over, or the device lost it (CQ_ERR)
 };
 
 /// Shared receive queue: a ring whose slots form a list, because they are freed in any order.
@@ -265,7 +265,8 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
     protocol::Cqe cqe;
     return peek_cqe(cq, cqe);
   }
-  /// Spins until the CQ holds a completion; false when it is `deadline` and there is none.
+  /// Spins until the CQ holds a completion, or never will (CQ_ERR); false when it is `deadline`
+  /// before that.
   bool wait_cq(Core& core, CompletionQueue& cq, Time deadline = kTimeNever);
 
   /// Uncached load of the device's register at `offset` (protocol::BarLayout): the core waits for a

@@ -180,7 +180,7 @@ std::uint32_t Context::poll_cq(Core& core, CompletionQueue& cq, std::uint32_t co
 bool Context::wait_cq(Core& core, CompletionQueue& cq, Time deadline) {
   core.sync();
   protocol::Cqe cqe;
-  while (!peek_cqe(cq, cqe)) {
+  while (!peek_cqe(cq, cqe) && !cq.failed) {
     if (!cq.written.spin(core, cpu_.poll_cost, cq.written.writes(), deadline)) return false;
   }
   return true;

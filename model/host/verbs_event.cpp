@@ -81,7 +81,10 @@ void Context::handle_event(const protocol::Event& event) {
       }
       break;
     case EventType::kCqError:
-      if (about.cq != nullptr) about.cq->failed = true;
+      if (about.cq != nullptr) {
+        about.cq->failed = true;
+        about.cq->written.memory_written(0, 0);  // who spins on it looks up
+      }
       break;
     case EventType::kSrqLimitReached:
       if (about.srq != nullptr) about.srq->limit = 0;

@@ -102,6 +102,8 @@ void CompletionUnit::fail(QpContext& qp, Time t) {
     raise(protocol::EventType::kQpRequestError, qp, t);
   } else if (qp.failed && qp.refusal == transport::Refusal::kRemoteAccess) {
     raise(protocol::EventType::kQpAccessError, qp, t);
+  } else if (qp.failed && qp.refusal == transport::Refusal::kOperational) {
+    raise(protocol::EventType::kQpFatal, qp, t);  // class C of IBTA vol 1, 9.9.3
   }
   qp.failed = qp.recv_told = false;
   qp.retry_deadline = kTimeNever;

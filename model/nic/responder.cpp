@@ -169,6 +169,7 @@ void Responder::need_recv(RxJob* job, Time t, bool again) {
 /// Its RECVs cannot be read any more, which the application knows: the peer is told, if anything is.
 void Responder::lose_queue_pair(RxJob* job, Time t) {
   QpContext& qp = *job->qp;
+  qp.recv_told = true;
   refuse(job, Refusal::kOperational, t);
   if (!qp.failed) completion->fail(qp, t);
 }
@@ -613,7 +614,8 @@ void Responder::fail_recv(RxJob* job, WcStatus status, Refusal why, Time t) {
   cqe.wqe_counter = qp.recv().index;
   completion_queues->post(qp.recv_cqn, cqe, nullptr, t);
   recv_queues->consume(qp, t);
-  qp.recv_told = qp.type == protocol::QpType::kRc;  // others go on
+  // Queue pairs of other services go on, but where the receive queue itself does not work.
+  qp.recv_told = qp.type == protocol::QpType::kRc || why == Refusal::kOperational;
   refuse(job, why, t);
 }
 

@@ -21,7 +21,16 @@ CompletionFaults::CompletionFaults(const config::PcieFaultConfig& config, std::u
                 config.loss_rate > 0 || config.poison_rate > 0),
       rng_(seed, stream) {}
 
+void CompletionFaults::poison_next(tlm_ext::Purpose purpose) {
+  poison_ = purpose;
+  possible_ = true;
+}
+
 CompletionFate CompletionFaults::next(tlm_ext::Purpose purpose, std::uint64_t requests) {
+  if (poison_ == purpose) {
+    poison_.reset();
+    return CompletionFate::kPoisoned;
+  }
   // Commands are the driver's, most of them before the workload begins.
   const bool any = config_.purpose == "any" && purpose != tlm_ext::Purpose::kCommand;
   if (!any && config_.purpose != tlm_ext::purpose_name(purpose)) return CompletionFate::kIntact;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -19,6 +20,9 @@ class CompletionFaults {
                    std::string_view stream);
 
   bool possible() const { return possible_; }
+  /// The completions of the next read request of that purpose arrive poisoned, once, whatever is
+  /// configured. For tests of a fault at a certain moment.
+  void poison_next(tlm_ext::Purpose purpose);
   /// What happens to the completions of the next `requests` read requests, which are one
   /// transaction: the worst of what happens to each.
   tlm_ext::CompletionFate next(tlm_ext::Purpose purpose, std::uint64_t requests);
@@ -28,6 +32,7 @@ class CompletionFaults {
   bool possible_;
   Rng rng_;
   std::uint64_t seen_ = 0;
+  std::optional<tlm_ext::Purpose> poison_;
 };
 
 }  // namespace rnic::pcie

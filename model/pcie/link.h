@@ -63,6 +63,8 @@ class Link : public sc_core::sc_module, private LinkEnds {
   const stats::UnitStats& unit(Direction direction) const { return lane(direction).unit; }
   /// Packets sent again after a bit error.
   std::uint64_t replays(Direction direction) const { return lane(direction).replays; }
+  /// What befalls completions of the device's reads.
+  CompletionFaults& faults() { return faults_; }
   void reset_statistics(Time now);
 
  private:

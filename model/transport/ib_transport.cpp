@@ -143,7 +143,9 @@ void IbTransport::refuse(QueuePair& qp, const RxPlan& plan, Refusal why, Time no
   qp.inbound.kind = InboundMessage::Kind::kNone;
   ++counters_.dropped_messages;
   // A receive queue that does not work is an error of this side, reported by its completion.
-  if (why == Refusal::kOperational) qp.failed = true;
+  if (why != Refusal::kOperational) return;
+  qp.refusal = why;
+  qp.failed = true;
 }
 
 NetworkHeader IbTransport::network_header(const protocol::Frame& frame) const {

@@ -299,6 +299,7 @@ void IwarpTransport::handle_terminate(QueuePair& qp, const Segment& in, Time now
   // Nothing may be outstanding here; the last ACK lets the NIC move the QP to ERR all the same.
   take_segment(qp, in.stream_bytes, now);
   c.tcp.request_ack();
+  qp.refusal.reset();
   qp.failed = true;
 }
 

@@ -466,6 +466,7 @@ void IwarpTransport::refuse_response(QueuePair& qp, const TxPlan& plan, Refusal 
   if (qp.failed && !c.terminate_pending) return;  // its terminate message is on the way
   const bool rights = why == Refusal::kRemoteAccess;
   if (rights) ++counters_.resp_remote_access_errors;
+  qp.refusal = why;
   qp.responses.clear();
   // The terminate message takes the place in the stream of the segment that never left, and of all
   // behind it.

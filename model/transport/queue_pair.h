@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "base/ring.h"
 #include "base/time.h"
@@ -182,7 +183,7 @@ struct QueuePair {
   std::uint32_t receives_posted = 0xFFFF'FFFF;  ///< RECVs not taken, as the NIC knows; shared: many
   bool sequence_nak_sent = false;
   bool failed = false;  ///< a fatal NAK was queued; the QP goes to ERR when it is sent
-  Refusal refusal = Refusal::kOperational;  ///< why, when `failed`
+  std::optional<Refusal> refusal;  ///< why, when `failed` because the responder half refused
   std::uint32_t reads_in_service = 0;       ///< READs and atomics whose answer has not left
   InboundMessage inbound;
   InboundMessage inbound_before;  ///< as it was before the packet in hand, should it be refused

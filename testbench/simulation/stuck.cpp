@@ -3,6 +3,7 @@
 
 #include "base/sc_time.h"
 #include "base/timeline.h"
+#include "protocol/event.h"
 #include "protocol/qp_state.h"
 
 namespace rnic::testbench {
@@ -15,6 +16,17 @@ void explain_queue_pair(const nic::QpContext& qp, std::string& text) {
           "): " + std::to_string(waiting) + " requests, " + std::to_string(qp.outstanding_reads) +
           " READs outstanding, oldest unacknowledged PSN " + std::to_string(qp.una_psn) +
           ", next " + std::to_string(qp.next_psn) + ";";
+}
+
+/// Events that an application would have been told of while it slept or spun.
+void explain_events(const host::Host& host, std::string& text) {
+  const auto& events = host.verbs.stats().async_events;
+  for (std::size_t type = 0; type < events.size(); ++type) {
+    if (events[type] == 0 || type == static_cast<std::size_t>(protocol::EventType::kCommEstablished))
+      continue;
+    text += " " + std::to_string(events[type]) + " event_" +
+            protocol::event_name(static_cast<protocol::EventType>(type)) + ";";
+  }
 }
 
 }  // namespace
@@ -43,6 +55,7 @@ std::string explain(const System& system) {
     text += " host" + std::to_string(i) + ": " + std::to_string(nic.scheduler.slots_in_use()) +
             " packets in the transmit path, " + std::to_string(nic.dma.outstanding()) +
             " DMA requests (" + std::to_string(nic.dma.waiting()) + " wait for tags);";
+    explain_events(system.nodes[i]->host, text);
     for (std::uint32_t qpn = 0; qpn < nic.queue_pairs.size(); ++qpn) {
       const nic::QpContext* qp = nic.queue_pairs.find(qpn);
       if (qp != nullptr) explain_queue_pair(*qp, text);

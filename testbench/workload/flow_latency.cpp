@@ -91,6 +91,7 @@ Flow::Turn Flow::await(Player& me, Player& other, Time deadline) {
   if (two_sided()) {
     do {
       if (!me.self->waiting.wait(*me.self->recv_cq, deadline)) return Turn::kLost;
+      if (me.self->recv_cq->failed) return Turn::kFailed;
     } while (verbs.poll_cq(core, *me.self->recv_cq, 1, &wc) == 0);
     if (wc.status != protocol::WcStatus::kWrFlushError) measurement_.count_completion(wc.status);
     if (wc.status != protocol::WcStatus::kSuccess) {
@@ -258,6 +259,7 @@ void Flow::completion_latency() {
     Wc wc;
     do {
       client_.waiting.wait(*client_.send_cq);
+      if (client_.send_cq->failed) return finish();
     } while (client_.host.verbs.poll_cq(core, *client_.send_cq, 1, &wc) == 0);
     core.sync();
     measurement_.count_completion(wc.status);

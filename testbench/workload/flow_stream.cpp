@@ -30,6 +30,8 @@ void Flow::stream(Sender& sender) {
       count = verbs.poll_cq(core, *sender.local->send_cq, kPollBatch, wcs.data());
     }
     for (std::uint32_t i = 0; i < count; ++i) reap(sender, wcs[i]);
+    // No completion will come any more: the application learns of it by CQ_ERR.
+    if (count == 0 && sender.local->send_cq->failed) sender.stopped = true;
   }
   core.sync();
   if (sender.stopped) collect_flushed(sender);
@@ -83,7 +85,7 @@ void Flow::await_progress(Sender& sender) {
   }
   // The program looks at the peer's count in memory as well as for completions.
   constexpr Time kLook = nanoseconds(100);
-  while (need(sender) == Need::kRecv && !local.host.verbs.has_completion(*local.send_cq)) {
+  while (need(sender) == Need::kRecv && !local.send_cq->failed && !local.host.verbs.has_completion(*local.send_cq)) {
     local.core.spend(config_.cpu.poll_cost);
     local.waiting.pause(std::max(kLook, config_.workload.poll_interval));
   }
@@ -319,7 +321,7 @@ void Flow::receive_rest(Sender& sender) {
   if (!config_.workload.bidirectional || !two_sided()) return;
   host::verbs::Context& verbs = sender.local->host.verbs;
   Wc wc;
-  while (sender.received < sender.total && !sender.stopped) {
+  while (sender.received < sender.total && !sender.stopped && !sender.local->send_cq->failed) {
     sender.local->waiting.wait(*sender.local->send_cq);
     if (verbs.poll_cq(sender.local->core, *sender.local->send_cq, 1, &wc) > 0) reap(sender, wc);
   }
@@ -342,6 +344,10 @@ void Flow::receive_stream(Endpoint& self, Sender& sender) {
       repost_receive(self, self.index_of(wcs[i].qp_num));
     }
     received += count;
+    if (count == 0 && self.recv_cq->failed) {
+      sender.receiver_gone = true;
+      return;
+    }
   }
 }
 

@@ -26,7 +26,7 @@ bool Waiting::wait(host::verbs::CompletionQueue& cq, Time deadline) {
     return true;
   }
   if (config_.workload.poll_interval > kTimeZero) {
-    return look_at_intervals([&] { return host_.verbs.has_completion(cq); }, deadline);
+    return look_at_intervals([&] { return cq.failed || host_.verbs.has_completion(cq); }, deadline);
   }
   const bool there = host_.verbs.wait_cq(core_, cq, deadline);
   maybe_preempted();

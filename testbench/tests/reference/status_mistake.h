@@ -53,17 +53,86 @@ class Mistaken {
     host::verbs::QpInitAttr attr = RigSide::qp_attr();
     attr.qp_type = type_of(service_);
     attr.max_send_sge = kMaxSge;
-    to_ = rig_.b.make_qp(attr, cause_ == Cause::kQpNoRight ? 0 : protocol::kAccessRemoteMask);
+    if (uses_srq()) attr.srq = srq_ = rig_.b.verbs().create_srq(rig_.b.core, rig_.b.pd, {});
+    if (cause_ == Cause::kRecvCqFull) recv_cq_ = rig_.b.verbs().create_cq(rig_.b.core, 1);
+    to_ = rig_.b.make_qp(attr, *rig_.b.send_cq, recv_cq_ != nullptr ? *recv_cq_ : *rig_.b.recv_cq,
+                         cause_ == Cause::kQpNoRight ? 0 : protocol::kAccessRemoteMask);
+    attr.srq = nullptr;
     attr.max_send_wr = kSendDepth;
-    from_ = rig_.a.make_qp(attr);
-    if (cause_ != Cause::kNotReadyToSend) {
-      rig_.join(*from_, *to_);
-    }
+    if (cause_ == Cause::kSendCqFull) send_cq_ = rig_.a.verbs().create_cq(rig_.a.core, 1);
+    from_ = rig_.a.make_qp(attr, send_cq_ != nullptr ? *send_cq_ : *rig_.a.send_cq,
+                           *rig_.a.recv_cq);
+    if (cause_ != Cause::kNotReadyToSend) join();
     if (cause_ == Cause::kPeerInError) {
       host::verbs::QpAttr error;
       error.qp_state = QpState::kError;
       EXPECT_EQ(rig_.b.verbs().modify_qp(rig_.b.core, *to_, error, Mask::kState), Status::kOk);
     }
+  }
+
+  bool uses_srq() const { return cause_ == Cause::kSrqEmpty || cause_ == Cause::kSrqUnreadable; }
+
+  /// Both up to RTS, with what the responder has for READs as the mistake wants it.
+  void join() {
+    config::TransportConfig t = rig_.config().transport;
+    if (cause_ == Cause::kTooManyReads) t.max_rd_atomic = 2;
+    rig_.a.connect(*from_, to_->qpn, path_between(0, 1), t);
+    if (cause_ == Cause::kTooManyReads) t.max_dest_rd_atomic = 1;
+    if (cause_ == Cause::kNoResources) t.max_dest_rd_atomic = 0;
+    rig_.b.connect(*to_, from_->qpn, path_between(1, 0), t);
+  }
+
+  /// A region on demand, of memory that the process has given back.
+  static RigBuffer unmapped(RigSide& side) {
+    const RigBuffer made = side.buffer(kPage, kAll | protocol::kAccessOnDemand);
+    EXPECT_EQ(side.space().unmap(made.address), Status::kOk);
+    return made;
+  }
+
+  /// What the device of the requester or responder cannot read, from now on, once.
+  void break_read() {
+    const auto poison = [](RigSide& side, tlm_ext::Purpose purpose) {
+      side.node.pcie.faults().poison_next(purpose);
+    };
+    using tlm_ext::Purpose;
+    if (cause_ == Cause::kWqeUnreadable) poison(rig_.a, Purpose::kWqe);
+    if (cause_ == Cause::kContextUnreadable) poison(rig_.a, Purpose::kQpc);
+    if (cause_ == Cause::kKeyUnreadable) poison(rig_.a, Purpose::kMpt);
+    if (cause_ == Cause::kPeerKeyUnreadable) poison(rig_.b, Purpose::kMpt);
+    if (cause_ == Cause::kPeerContextUnreadable) poison(rig_.b, Purpose::kQpc);
+    if (cause_ == Cause::kRecvUnreadable || cause_ == Cause::kSrqUnreadable) {
+      poison(rig_.b, Purpose::kRqWqe);
+    }
+  }
+
+  /// A READ that is under way when the request comes.
+  void keep_busy() {
+    constexpr std::uint32_t kLong = 1U << 16;
+    const RigBuffer into = rig_.a.buffer(kLong, kAll);
+    const RigBuffer from = rig_.b.buffer(kLong, kAll);
+    EXPECT_EQ(rig_.a.post(*from_, WrOpcode::kRdmaRead, into.address, into.region.lkey, kLong,
+                          from.address, from.region.rkey, 0, 0),
+              Status::kOk);
+  }
+
+  /// A message of no bytes, whose completion nobody takes out of the queue that it fills.
+  void fill_cq() {
+    Sge nothing{0, 0, 0};
+    host::verbs::SendWr filler = wr_;
+    const bool at_peer = cause_ == Cause::kRecvCqFull;
+    filler.opcode =
+        at_peer || service_ == Service::kUd ? WrOpcode::kSend : WrOpcode::kRdmaWrite;
+    filler.flags = at_peer ? 0 : std::uint32_t{SendFlags::kSignaled};
+    filler.sg_list = &nothing;
+    filler.num_sge = 0;
+    if (at_peer) {
+      const host::verbs::RecvWr recv{77, &recv_sge_, 1};
+      EXPECT_EQ(rig_.b.verbs().post_recv(rig_.b.core, *to_, &recv, 1), Status::kOk);
+    } else {
+      filler.remote_qpn = to_->qpn + 1000;
+    }
+    EXPECT_EQ(rig_.a.verbs().post_send(rig_.a.core, *from_, &filler, 1), Status::kOk);
+    rig_.settle(microseconds(50));
   }
 
   /// A region of another protection domain.
@@ -81,10 +150,17 @@ class Mistaken {
   }
 
   void prepare() {
-    local_ = rig_.a.buffer(kPage, cause_ == Cause::kLocalNoWrite ? 0 : kAll);
-    remote_ = rig_.b.buffer(
-        kPage, cause_ == Cause::kRemoteNoRight ? protocol::kAccessLocalWrite : kBindable);
-    inbox_ = rig_.b.buffer(kPage, cause_ == Cause::kRecvNoWrite ? 0 : protocol::kAccessLocalWrite);
+    using protocol::kAccessLocalWrite;
+    using protocol::kAccessOnDemand;
+    local_ = rig_.a.buffer(kPage, cause_ == Cause::kLocalNoWrite  ? 0
+                                  : cause_ == Cause::kLocalPaged ? kAll | kAccessOnDemand
+                                                                 : kAll);
+    remote_ = rig_.b.buffer(kPage, cause_ == Cause::kRemoteNoRight  ? kAccessLocalWrite
+                                   : cause_ == Cause::kRemotePaged ? kAll | kAccessOnDemand
+                                                                   : kBindable);
+    inbox_ = rig_.b.buffer(kPage, cause_ == Cause::kRecvNoWrite  ? 0
+                                  : cause_ == Cause::kRecvPaged ? kAccessLocalWrite | kAccessOnDemand
+                                                                : kAccessLocalWrite);
     rig_.a.fill(local_.address, Bytes(kPage, 0x22));
     rig_.b.fill(remote_.address, Bytes(kPage, 0x11));
     rig_.b.fill(inbox_.address, Bytes(kPage, 0x33));
@@ -228,6 +304,21 @@ class Mistaken {
     by_helper(rig_.b, *to_, end);
   }
 
+  /// The peer's page through a type 1 window, which belongs to no queue pair.
+  void go_through_window1() {
+    host::verbs::Context& verbs = rig_.b.verbs();
+    auto window = verbs.alloc_mw(rig_.b.core, rig_.b.pd, host::verbs::MwType::kType1);
+    ASSERT_TRUE(window);
+    if (cause_ != Cause::kWindow1Unbound) {
+      QueuePair& binder = cause_ == Cause::kWindow1OtherQp ? *rig_.b.qp : *to_;
+      const host::verbs::MwBind what{&*window,        0,     remote_.region.lkey,
+                                     remote_.address, kPage, protocol::kAccessRemoteMask};
+      EXPECT_EQ(verbs.bind_mw(rig_.b.core, binder, what, 5, SendFlags::kSignaled), Status::kOk);
+      EXPECT_EQ(rig_.b.await_send().status, WcStatus::kSuccess);
+    }
+    wr_.rkey = window->rkey;
+  }
+
   void choose_window() {
     const std::uint32_t pd =
         cause_ == Cause::kObjectOtherPd ? rig_.a.verbs().alloc_pd() : rig_.a.pd;
@@ -298,6 +389,16 @@ class Mistaken {
     wr_.remote_qkey = cause_ == Cause::kOtherQkey ? kRigQkey + 1 : kRigQkey;
   }
 
+  /// The request names that memory at the peer.
+  void use(const RigBuffer& memory) {
+    wr_.remote_addr = memory.address;
+    wr_.rkey = memory.region.rkey;
+  }
+  static void use(const RigBuffer& memory, Sge& sge) {
+    sge.address = memory.address;
+    sge.lkey = memory.region.lkey;
+  }
+
   void spoil_local() {
     switch (cause_) {
       case Cause::kZeroLength:
@@ -310,24 +411,21 @@ class Mistaken {
       case Cause::kLocalVariant:
         sge_.lkey ^= 0x01;
         break;
-      case Cause::kLocalOtherPd: {
-        const RigBuffer other = foreign(rig_.a);
-        sge_.address = other.address;
-        sge_.lkey = other.region.lkey;
+      case Cause::kLocalOtherPd:
+        use(foreign(rig_.a), sge_);
         break;
-      }
       case Cause::kLocalBounds:
         sge_.address += kPage - bytes() + 1;
         break;
       case Cause::kLocalTop:
         sge_.address = kTop + 4;
         break;
-      case Cause::kLocalDeregistered: {
-        const RigBuffer old = gone(rig_.a);
-        sge_.address = old.address;
-        sge_.lkey = old.region.lkey;
+      case Cause::kLocalDeregistered:
+        use(gone(rig_.a), sge_);
         break;
-      }
+      case Cause::kLocalPagedGone:
+        use(unmapped(rig_.a), sge_);
+        break;
       case Cause::kTooLong:
         make_too_long();
         break;
@@ -370,26 +468,28 @@ class Mistaken {
       case Cause::kRemoteVariant:
         wr_.rkey ^= 0x01;
         break;
-      case Cause::kRemoteOtherPd: {
-        const RigBuffer other = foreign(rig_.b);
-        wr_.remote_addr = other.address;
-        wr_.rkey = other.region.rkey;
+      case Cause::kRemoteOtherPd:
+        use(foreign(rig_.b));
         break;
-      }
       case Cause::kRemoteBounds:
         wr_.remote_addr += kPage - bytes() + 8;
         break;
       case Cause::kRemoteTop:
         wr_.remote_addr = is_atomic(opcode_) ? kTop : kTop + 4;
         break;
-      case Cause::kRemoteDeregistered: {
-        const RigBuffer old = gone(rig_.b);
-        wr_.remote_addr = old.address;
-        wr_.rkey = old.region.rkey;
+      case Cause::kRemoteDeregistered:
+        use(gone(rig_.b));
         break;
-      }
       case Cause::kMisaligned:
         wr_.remote_addr += 4;
+        break;
+      case Cause::kRemotePagedGone:
+        use(unmapped(rig_.b));
+        break;
+      case Cause::kWindow1:
+      case Cause::kWindow1Unbound:
+      case Cause::kWindow1OtherQp:
+        go_through_window1();
         break;
       case Cause::kWindow:
       case Cause::kWindowUnbound:
@@ -415,21 +515,18 @@ class Mistaken {
       case Cause::kRecvVariant:
         recv_sge_.lkey ^= 0x01;
         break;
-      case Cause::kRecvOtherPd: {
-        const RigBuffer other = foreign(rig_.b);
-        recv_sge_.address = other.address;
-        recv_sge_.lkey = other.region.lkey;
+      case Cause::kRecvOtherPd:
+        use(foreign(rig_.b), recv_sge_);
         break;
-      }
       case Cause::kRecvBounds:
         recv_sge_.address += kPage - recv_sge_.length + 1;
         break;
-      case Cause::kRecvDeregistered: {
-        const RigBuffer old = gone(rig_.b);
-        recv_sge_.address = old.address;
-        recv_sge_.lkey = old.region.lkey;
+      case Cause::kRecvPagedGone:
+        use(unmapped(rig_.b), recv_sge_);
         break;
-      }
+      case Cause::kRecvDeregistered:
+        use(gone(rig_.b), recv_sge_);
+        break;
       default:
         break;
     }
@@ -441,11 +538,17 @@ class Mistaken {
 
   /// One for the request and one more, which is flushed when the responder breaks.
   void post_recv() {
-    if (cause_ == Cause::kNoRecv || cause_ == Cause::kPeerInError) return;
+    if (!has_recvs()) return;
     for (std::uint64_t id = 1; id <= 2; ++id) {
       const host::verbs::RecvWr recv{id, &recv_sge_, 1};
-      EXPECT_EQ(rig_.b.verbs().post_recv(rig_.b.core, *to_, &recv, 1), Status::kOk);
+      const Status status = srq_ != nullptr
+                                ? rig_.b.verbs().post_srq_recv(rig_.b.core, *srq_, &recv, 1)
+                                : rig_.b.verbs().post_recv(rig_.b.core, *to_, &recv, 1);
+      EXPECT_EQ(status, Status::kOk);
     }
+  }
+  bool has_recvs() const {
+    return cause_ != Cause::kNoRecv && cause_ != Cause::kPeerInError && cause_ != Cause::kSrqEmpty;
   }
 
   void fill_queue() {
@@ -467,6 +570,9 @@ class Mistaken {
   const Cause cause_;
   const WrOpcode opcode_;
   const Service service_;
+  host::verbs::SharedReceiveQueue* srq_ = nullptr;  ///< of the responder; null: a queue of its own
+  host::verbs::CompletionQueue* send_cq_ = nullptr;  ///< of the requester; null: the rig's
+  host::verbs::CompletionQueue* recv_cq_ = nullptr;  ///< of the responder; likewise
   QueuePair* from_ = nullptr;
   QueuePair* to_ = nullptr;
   RigBuffer local_;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference/status_table.h"
 
-#include <sstream>
+#include <algorithm>
 
 namespace rnic::reference {
 namespace {
 
 using host::Status;
+using protocol::EventType;
 
 bool is_send(WrOpcode opcode) {
   return opcode == WrOpcode::kSend || opcode == WrOpcode::kSendWithImm ||
@@ -110,8 +111,11 @@ Consequence remote_access(Service service, Cause cause, WrOpcode opcode) {
 
 /// RDMAP knows no invalid request: what must not be done is a protection error there.
 Consequence invalid_request(Service service) {
-  if (service == Service::kIwarp) return remote_access(service);
-  return remote(WcStatus::kRemoteInvalidRequestError, Wire::kNakInvalidRequest);
+  Consequence c = service == Service::kIwarp
+                      ? remote_access(service)
+                      : remote(WcStatus::kRemoteInvalidRequestError, Wire::kNakInvalidRequest);
+  c.responder_events = {EventType::kQpRequestError};
+  return c;
 }
 
 Consequence no_recv(WrOpcode opcode, Service service) {
@@ -173,17 +177,18 @@ Consequence unacknowledged(Consequence c) {
   Consequence dropped;
   dropped.takes_recv = recv_fails;
   dropped.recv = recv_fails ? c.recv : WcStatus::kSuccess;
-  dropped.responder_breaks = recv_fails || was_in_error;
+  const bool lost = std::find(c.responder_events.begin(), c.responder_events.end(),
+                              EventType::kQpFatal) != c.responder_events.end();
+  dropped.responder_breaks = recv_fails || was_in_error || lost;
+  if (lost) dropped.responder_events = c.responder_events;
   return dropped;
 }
 
-std::string states(const Consequence& c, Service service) {
-  const char* stopped = is_acknowledged(service) ? "ERR" : "SQE";
-  return std::string(c.requester_breaks ? stopped : "RTS") + ", " +
-         (c.responder_breaks ? "ERR" : "RTS");
-}
-
 }  // namespace
+
+bool stops_in_error(const Consequence& c, Service service) {
+  return is_acknowledged(service) || !c.requester_events.empty();
+}
 
 std::vector<Cause> all_causes() {
   std::vector<Cause> causes;
@@ -217,9 +222,102 @@ bool is_key_operation(WrOpcode opcode) {
 
 namespace {
 
+/// The requester's device loses its queue pair before the work is begun.
+Consequence lost_here() {
+  Consequence c;
+  c.requester = WcStatus::kWrFlushError;
+  c.requester_breaks = true;
+  c.requester_events = {EventType::kQpFatal};
+  return c;
+}
+
+/// The responder cannot carry it out: class C of IBTA vol 1, 9.9.3.
+Consequence operational(Service service) {
+  Consequence c = remote(WcStatus::kRemoteOperationError, service == Service::kIwarp
+                                                               ? Wire::kRdmapOperation
+                                                               : Wire::kNakOperational);
+  c.responder_events = {EventType::kQpFatal};
+  return c;
+}
+
+/// A page that is not there: the responder asks to wait where it can, and the request is sent again;
+/// who only waits for data (READ, atomics) is not told.
+Consequence paged(WrOpcode opcode, Service service) {
+  Consequence c = success(opcode);
+  const bool puts_off = service != Service::kIwarp && !fetches(opcode);
+  if (puts_off) c.wire = Wire::kRnrNak;
+  return c;
+}
+
+/// The fault is answered as any other first; only then the driver finds that there is no page. RNR
+/// NAKs go before the refusal, and who is not acknowledged is dropped at the first.
+Consequence gone_on_demand(Consequence c, WrOpcode opcode, Service service) {
+  const bool dropped = service == Service::kUc || service == Service::kUd;
+  if (dropped && !fetches(opcode)) {
+    c = Consequence{};
+    c.memory_changes = false;
+  }
+  return c;
+}
+
+/// What the device cannot read of its tables or rings.
+Consequence of_unreadable(Cause cause, WrOpcode opcode, Service service) {
+  switch (cause) {
+    case Cause::kWqeUnreadable:
+      return lost_here();
+    case Cause::kContextUnreadable:
+      // iWARP's has been in use since the connection was made.
+      return service == Service::kIwarp ? no_such_case() : lost_here();
+    case Cause::kKeyUnreadable:
+      return local_protection(opcode);
+    case Cause::kPeerKeyUnreadable:
+      return is_send(opcode) ? bad_recv(service) : operational(service);
+    case Cause::kRecvUnreadable: {
+      if (!takes_recv(opcode)) return success(opcode);
+      Consequence c = operational(service);
+      c.memory_changes = service == Service::kIwarp && !is_send(opcode);  // before the immediate
+      return c;
+    }
+    case Cause::kSrqUnreadable: {
+      if (service == Service::kUc) return no_such_case();
+      if (!takes_recv(opcode)) return success(opcode);
+      Consequence c = operational(service);
+      c.memory_changes = service == Service::kIwarp && !is_send(opcode);
+      c.responder_events = {EventType::kSrqError, EventType::kQpFatal,
+                            EventType::kQpLastWqeReached};
+      return c;
+    }
+    default: {  // the peer's context
+      if (service == Service::kIwarp) return no_such_case();
+      Consequence c = peer_in_error(service);
+      c.responder_events = {EventType::kQpFatal};
+      return c;
+    }
+  }
+}
+
+Consequence of_full_cq(Cause cause, WrOpcode opcode, Service service) {
+  Consequence c = success(opcode);
+  if (cause == Cause::kSendCqFull) {
+    c.silent = c.requester_breaks = true;
+    c.requester_events = {EventType::kCqError, EventType::kQpFatal};
+    return c;
+  }
+  if (!takes_recv(opcode)) return c;
+  c.takes_recv = false;  // nobody is told
+  c.responder_breaks = true;
+  if (service == Service::kIwarp) {
+    // Its reset comes instead of the acknowledgement; that of the WRITE had gone before.
+    c.requester_breaks = true;
+    if (is_send(opcode)) c.requester = WcStatus::kWrFlushError;
+  }
+  c.responder_events = {EventType::kCqError, EventType::kQpFatal};
+  return c;
+}
+
 /// Local invalidation fails as Linux' rxe_req.c has it; a bind that breaks a rule: IBTA vol 1,
 /// 10.6.7.2. The peer hears nothing of either.
-Consequence of_key_operation(Cause cause, WrOpcode opcode) {
+Consequence of_key_operation(Cause cause, WrOpcode opcode, Service service) {
   const bool binds = opcode == WrOpcode::kBindMw;
   const bool registers = opcode == WrOpcode::kRegMr;
   const WcStatus failure = binds ? WcStatus::kMwBindError : WcStatus::kLocalQpOperationError;
@@ -260,6 +358,13 @@ Consequence of_key_operation(Cause cause, WrOpcode opcode) {
       return binds || registers ? refused(Status::kEinval) : no_such_case();
     case Cause::kObjectGone:
       return binds || registers ? refused_here(failure) : no_such_case();
+    case Cause::kKeyUnreadable:
+      return refused_here(failure);
+    case Cause::kWqeUnreadable:
+    case Cause::kContextUnreadable:
+      return of_unreadable(cause, opcode, service);
+    case Cause::kSendCqFull:
+      return of_full_cq(cause, opcode, service);
     case Cause::kInline:
     case Cause::kTooManySges:
     case Cause::kNotReadyToSend:
@@ -349,6 +454,54 @@ Consequence of_message(Cause cause, WrOpcode opcode, Service service) {
       return opcode == WrOpcode::kSendWithInv ? not_invalidated(service) : no_such_case();
     case Cause::kPeerInError:
       return peer_in_error(service);
+    case Cause::kLocalPaged:
+      return success(opcode);
+    case Cause::kLocalPagedGone:
+      return local_protection(opcode);
+    case Cause::kRemotePaged:
+      return is_send(opcode) ? no_such_case() : paged(opcode, service);
+    case Cause::kRemotePagedGone:
+      if (is_send(opcode)) return no_such_case();
+      return gone_on_demand(remote_access(service, cause, opcode), opcode, service);
+    case Cause::kRecvPaged:
+      return is_send(opcode) ? paged(opcode, service) : success(opcode);
+    case Cause::kRecvPagedGone:
+      if (!is_send(opcode)) return success(opcode);
+      return gone_on_demand(bad_recv(service), opcode, service);
+    case Cause::kWindow1:
+    case Cause::kWindow1OtherQp:
+      return is_send(opcode) ? no_such_case() : success(opcode);
+    case Cause::kWindow1Unbound:
+      return is_send(opcode) ? no_such_case() : remote_access(service, cause, opcode);
+    case Cause::kNoResources:
+      if (!fetches(opcode)) return success(opcode);
+      // The queue of READ requests has as many buffers (RFC 5040, 6.2; RFC 5041, 7.1).
+      return service == Service::kIwarp
+                 ? remote(WcStatus::kRemoteOperationError, Wire::kDdpNoBuffer)
+                 : invalid_request(service);
+    case Cause::kTooManyReads:
+      // Where the stream ends at once, the READ under way ends with it.
+      return fetches(opcode) && service == Service::kReliable ? invalid_request(service)
+                                                              : no_such_case();
+    case Cause::kSrqEmpty: {
+      if (service == Service::kUc) return no_such_case();  // IBTA vol 1, 10.2.9.1: RC and UD
+      Consequence c = takes_recv(opcode) ? no_recv(opcode, service) : success(opcode);
+      if (c.responder_breaks) {
+        c.responder_events = {EventType::kQpRequestError, EventType::kQpLastWqeReached};
+      }
+      return c;
+    }
+    case Cause::kSendCqFull:
+    case Cause::kRecvCqFull:
+      return of_full_cq(cause, opcode, service);
+    case Cause::kWqeUnreadable:
+    case Cause::kContextUnreadable:
+    case Cause::kKeyUnreadable:
+    case Cause::kPeerKeyUnreadable:
+    case Cause::kPeerContextUnreadable:
+    case Cause::kRecvUnreadable:
+    case Cause::kSrqUnreadable:
+      return of_unreadable(cause, opcode, service);
     case Cause::kOtherQkey:
     case Cause::kNobody:
     case Cause::kHandleOtherPd:
@@ -367,6 +520,23 @@ Consequence of_message(Cause cause, WrOpcode opcode, Service service) {
   }
 }
 
+/// What the responder's application hears of a refusal that no completion of its own reports
+/// (IBTA vol 1, 11.6.3.2).
+Consequence::Events told_of_refusal(const Consequence& c) {
+  if (!c.responder_breaks || c.takes_recv) return {};
+  switch (c.wire) {
+    case Wire::kNakInvalidRequest:
+    case Wire::kDdpNoBuffer:
+      return {EventType::kQpRequestError};
+    case Wire::kNakRemoteAccess:
+    case Wire::kDdpTagged:
+    case Wire::kRdmapProtection:
+      return {EventType::kQpAccessError};
+    default:
+      return {};
+  }
+}
+
 }  // namespace
 
 Consequence consequence_of(Cause cause, WrOpcode opcode, Service service) {
@@ -375,7 +545,7 @@ Consequence consequence_of(Cause cause, WrOpcode opcode, Service service) {
   }
   Consequence c;
   if (is_key_operation(opcode)) {
-    c = of_key_operation(cause, opcode);
+    c = of_key_operation(cause, opcode, service);
     if (service == Service::kIwarp && cause == Cause::kPeerInError) c = peer_in_error(service);
     if (cause == Cause::kPeerInError) c.responder_breaks = true;
   } else {
@@ -384,6 +554,7 @@ Consequence consequence_of(Cause cause, WrOpcode opcode, Service service) {
   if (!is_acknowledged(service)) return unacknowledged(c);
   // A queue pair in ERR resets its connection (RFC 9293, 3.10.5).
   if (service == Service::kIwarp && c.requester_breaks) c.responder_breaks = true;
+  if (c.responder_events.empty()) c.responder_events = told_of_refusal(c);
   return c;
 }
 
@@ -397,167 +568,6 @@ std::vector<StatusRow> status_table() {
     }
   }
   return rows;
-}
-
-const char* cause_name(Cause cause) {
-  static constexpr const char* kNames[] = {"nothing wrong",
-                                           "no bytes, keys unknown",
-                                           "lkey unknown",
-                                           "lkey, other key byte",
-                                           "lkey of another PD",
-                                           "local address out of bounds",
-                                           "local address wraps around",
-                                           "local region deregistered",
-                                           "local region without LOCAL_WRITE",
-                                           "message too long, atomic not of 8 bytes",
-                                           "rkey unknown",
-                                           "rkey, other key byte",
-                                           "rkey of another PD",
-                                           "remote address out of bounds",
-                                           "remote address wraps around",
-                                           "remote region lacks the right",
-                                           "remote region deregistered",
-                                           "remote QP lacks the right",
-                                           "atomic not aligned",
-                                           "through a window, nothing wrong",
-                                           "window never bound",
-                                           "window ended",
-                                           "outside the window",
-                                           "window lacks the right",
-                                           "window of another QP",
-                                           "no RECV",
-                                           "RECV too small",
-                                           "RECV, lkey unknown",
-                                           "RECV, other key byte",
-                                           "RECV, lkey of another PD",
-                                           "RECV out of bounds",
-                                           "RECV region without LOCAL_WRITE",
-                                           "RECV region deregistered",
-                                           "key to end unknown",
-                                           "key to end, other key byte",
-                                           "key to end of another PD",
-                                           "key to end is an ordinary region's",
-                                           "key to end is a type 1 window's",
-                                           "key to end is another QP's window",
-                                           "key to end has been ended before",
-                                           "key to end gives no remote right",
-                                           "bind, lkey unknown",
-                                           "bind, other key byte",
-                                           "bind, lkey of another PD",
-                                           "bind out of bounds",
-                                           "bind, address wraps around",
-                                           "bind, region deregistered",
-                                           "bind, region without MW_BIND",
-                                           "bind for WRITEs, region without LOCAL_WRITE",
-                                           "bind to a zero-based region",
-                                           "bind of a window that is bound",
-                                           "bind to no bytes",
-                                           "bind with a local right",
-                                           "registered and not ended",
-                                           "registered for WRITEs without LOCAL_WRITE",
-                                           "registered without pages",
-                                           "window or region of another PD",
-                                           "window or region deallocated",
-                                           "peer in ERR",
-                                           "other Q_Key",
-                                           "no such QP there",
-                                           "address handle of another PD",
-                                           "no address handle",
-                                           "inline flag",
-                                           "inline data too long",
-                                           "too many SGEs",
-                                           "QP not in RTS",
-                                           "send queue full"};
-  return kNames[static_cast<int>(cause)];
-}
-
-const char* opcode_name(WrOpcode opcode) {
-  switch (opcode) {
-    case WrOpcode::kRdmaWrite:
-      return "WRITE";
-    case WrOpcode::kRdmaWriteWithImm:
-      return "WRITE_IMM";
-    case WrOpcode::kSend:
-      return "SEND";
-    case WrOpcode::kSendWithImm:
-      return "SEND_IMM";
-    case WrOpcode::kSendWithInv:
-      return "SEND_INV";
-    case WrOpcode::kRdmaRead:
-      return "READ";
-    case WrOpcode::kAtomicCmpAndSwp:
-      return "CMP_SWAP";
-    case WrOpcode::kAtomicFetchAndAdd:
-      return "FETCH_ADD";
-    case WrOpcode::kLocalInv:
-      return "LOCAL_INV";
-    case WrOpcode::kBindMw:
-      return "BIND_MW";
-    case WrOpcode::kRegMr:
-      return "REG_MR";
-  }
-  return "?";
-}
-
-const char* service_name(Service service) {
-  switch (service) {
-    case Service::kReliable:
-      return "RC";
-    case Service::kUc:
-      return "UC";
-    case Service::kUd:
-      return "UD";
-    case Service::kIwarp:
-      return "iWARP";
-  }
-  return "?";
-}
-
-std::string wire_name(Wire wire) {
-  switch (wire) {
-    case Wire::kNothing:
-      return "";
-    case Wire::kRnrNak:
-      return "RNR NAK";
-    case Wire::kNakInvalidRequest:
-      return "NAK 0x61 invalid request";
-    case Wire::kNakRemoteAccess:
-      return "NAK 0x62 remote access";
-    case Wire::kNakOperational:
-      return "NAK 0x63 operational";
-    case Wire::kRdmapProtection:
-      return "Terminate, RDMAP protection";
-    case Wire::kRdmapOperation:
-      return "Terminate, RDMAP operation";
-    case Wire::kDdpTagged:
-      return "Terminate, DDP tagged buffer";
-    case Wire::kDdpNoBuffer:
-      return "Terminate, DDP no buffer";
-    case Wire::kDdpTooLong:
-      return "Terminate, DDP message too long";
-  }
-  return "?";
-}
-
-std::string status_table_markdown() {
-  std::ostringstream out;
-  out << "| cause | operation | transport | requester | RECV | on the wire | QP states | peer's "
-         "memory |\n|---|---|---|---|---|---|---|---|\n";
-  for (const StatusRow& row : status_table()) {
-    const Consequence& c = row.consequence;
-    if (!c.applies) continue;
-    out << "| " << cause_name(row.cause) << " | " << opcode_name(row.opcode) << " | "
-        << service_name(row.service) << " | ";
-    if (c.post != Status::kOk) {
-      out << "post: " << host::status_name(c.post) << " | | | RTS, RTS | untouched |\n";
-      continue;
-    }
-    out << protocol::wc_status_name(c.requester) << " | "
-        << (c.takes_recv ? protocol::wc_status_name(c.recv) : "") << " | " << wire_name(c.wire)
-        << " | " << states(c, row.service) << " | " << (c.memory_changes ? "changed" : "untouched")
-        << " |\n";
-  }
-  return out.str();
 }
 
 }  // namespace rnic::reference

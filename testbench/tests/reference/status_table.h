@@ -7,6 +7,7 @@
 
 #include "host/status.h"
 #include "host/verbs_types.h"
+#include "protocol/event.h"
 #include "protocol/qp_state.h"
 #include "reference/verbs_model.h"
 
@@ -86,6 +87,32 @@ enum class Cause {
   kNobody,  ///< no such queue pair
   kHandleOtherPd,
   kNoHandle,
+  // Memory whose pages come on demand and are not there; gone: the process has none.
+  kLocalPaged,
+  kLocalPagedGone,
+  kRemotePaged,
+  kRemotePagedGone,
+  kRecvPaged,
+  kRecvPagedGone,
+  // The peer's memory through a type 1 window.
+  kWindow1,
+  kWindow1Unbound,
+  kWindow1OtherQp,  ///< bound through another queue pair, which does not matter
+  // READs and atomics that the responder keeps.
+  kNoResources,  ///< max_dest_rd_atomic is 0
+  kTooManyReads,  ///< one under way, and max_dest_rd_atomic is 1
+  // Queues.
+  kSrqEmpty,
+  kSendCqFull,
+  kRecvCqFull,
+  // What the device cannot read of its host's memory.
+  kWqeUnreadable,
+  kContextUnreadable,
+  kKeyUnreadable,   ///< the entry of the key that the requester names for itself
+  kPeerKeyUnreadable,  ///< the entry of the key at the peer, of its RECV's buffer
+  kPeerContextUnreadable,
+  kRecvUnreadable,
+  kSrqUnreadable,
   // Refused when posted.
   kInline,  ///< inline data with an operation that takes none
   kInlineTooLong,
@@ -120,6 +147,10 @@ struct Consequence {
   bool requester_breaks = false;  ///< goes to ERR; UC, UD: to SQE
   bool responder_breaks = false;
   bool memory_changes = false;  ///< of the peer's region or the RECV's buffer
+  bool silent = false;          ///< no completion tells the requester of its end
+  using Events = std::vector<protocol::EventType>;
+  Events requester_events;  ///< asynchronous ones, in their order
+  Events responder_events;
 };
 
 struct StatusRow {
@@ -136,6 +167,9 @@ std::vector<Service> all_services();
 bool is_key_operation(WrOpcode opcode);
 /// One combination, by the rules of IBTA volume 1 (9.7.5.2, 10.3, 11.6) and RFC 5040, 5041, 7306.
 Consequence consequence_of(Cause cause, WrOpcode opcode, Service service);
+/// Where a requester that breaks ends: UC's and UD's send queues stop in SQE, but where the device
+/// has lost the queue pair.
+bool stops_in_error(const Consequence& consequence, Service service);
 /// Every combination.
 std::vector<StatusRow> status_table();
 
