@@ -201,12 +201,35 @@ Time RootComplex::schedule(const tlm::tlm_generic_payload& payload, Time arrival
   if (order_->point && !read)
     instant = order_->point->admit(instant, stream, address, bytes, relaxed);
   if (read && !relaxed && reads_wait_for_writes_) {
-    instant += std::max(kTimeZero, visible - arrival);
+    instant += std::max(kTimeZero, std::max(visible, order_->relaxed) - arrival);
   }
-  // Relaxed ordering lets writes pass writes. A read would find what a write has not yet changed.
-  if (!relaxed || read) instant = std::max(instant, visible);
-  if (!read) visible = std::max(visible, instant);
-  return instant;
+  if (read) return std::max({instant, visible, last_relaxed_write(address, bytes)});
+  if (relaxed) {
+    note_relaxed_write(address, bytes, instant);
+    return instant;
+  }
+  visible = std::max({instant, visible, order_->relaxed});
+  return visible;
+}
+
+/// Relaxed ordering lets writes pass writes, and reads of other places pass them, too: a read that
+/// is to push them needs a strictly ordered write before it.
+void RootComplex::note_relaxed_write(std::uint64_t address, std::uint32_t bytes, Time visible) {
+  const Time now = sim_now();
+  const auto over = [now](const RelaxedWrite& write) { return write.visible <= now; };
+  relaxed_writes_.erase(std::remove_if(relaxed_writes_.begin(), relaxed_writes_.end(), over),
+                        relaxed_writes_.end());
+  relaxed_writes_.push_back({address, address + bytes, visible});
+  order_->relaxed = std::max(order_->relaxed, visible);
+}
+
+/// A read must not find what a write before it has not yet changed.
+Time RootComplex::last_relaxed_write(std::uint64_t address, std::uint32_t bytes) const {
+  Time last = kTimeZero;
+  for (const RelaxedWrite& write : relaxed_writes_) {
+    if (write.begin < address + bytes && address < write.end) last = std::max(last, write.visible);
+  }
+  return last;
 }
 
 tlm::tlm_sync_enum RootComplex::nb_transport_fw(tlm::tlm_generic_payload& payload,

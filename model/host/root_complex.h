@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <systemc>
+#include <vector>
 #include <tlm>
 
 #include "base/event_queue.h"
@@ -117,11 +118,14 @@ class RootComplex : public sc_core::sc_module,
   /// The order of writes that are not relaxed.
   struct Order {
     Time visible{0};  ///< no later one may become visible before
+    Time relaxed{0};  ///< all relaxed ones are visible by then
     std::optional<OrderingPoint> point;
   };
 
   /// When a request that arrives at `arrival` reads or writes memory.
   Time schedule(const tlm::tlm_generic_payload& payload, Time arrival);
+  void note_relaxed_write(std::uint64_t address, std::uint32_t bytes, Time visible);
+  Time last_relaxed_write(std::uint64_t address, std::uint32_t bytes) const;
   void perform(tlm::tlm_generic_payload*& payload);
   void register_read(tlm_ext::PooledPayload*& payload);
   /// A message or peer-to-peer access: not for memory.
@@ -155,6 +159,13 @@ class RootComplex : public sc_core::sc_module,
   Time ats_latency_;
   Ring<MmioReader*> invalidations_;  ///< waiting for the device's answers, in order
   tlm_ext::PayloadPool payloads_;
+  /// A relaxed write that may still be on its way.
+  struct RelaxedWrite {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+    Time visible{0};
+  };
+  std::vector<RelaxedWrite> relaxed_writes_;
   /// Order::visible of the peer's memory: PCIe keeps no order of writes that take different ways.
   Time peer_visible_{0};
   std::uint64_t faults_ = 0;

@@ -198,6 +198,8 @@ void Context::to_wc(const protocol::Cqe& cqe, Wc& wc) {
     wc.opcode = cqe.kind == Kind::kRespWriteImm ? protocol::WcOpcode::kRecvRdmaWithImm
                                                 : protocol::WcOpcode::kRecv;
     wc.src_qp = cqe.src_qp;
+    wc.slid = cqe.slid;
+    wc.sl = cqe.sl;
     wc.imm_data = cqe.imm;
     if (cqe.grh) wc.wc_flags |= Wc::kGrh;
     if (cqe.kind == Kind::kRespWriteImm || cqe.kind == Kind::kRespSendImm) {

@@ -551,7 +551,7 @@ void Responder::key_invalidated(RxJob* job, bool allowed, Time t) {
   }
 }
 
-protocol::Cqe Responder::completion_of(const RxJob& job) {
+protocol::Cqe Responder::completion_of(const RxJob& job) const {
   const QpContext& qp = *job.qp;
   const RxPlan& plan = job.plan;
   using Kind = protocol::Cqe::Kind;
@@ -563,6 +563,11 @@ protocol::Cqe Responder::completion_of(const RxJob& job) {
   cqe.qpn = qp.qpn;
   cqe.src_qp = plan.source_qpn != 0 ? plan.source_qpn : qp.dest_qpn;
   cqe.grh = job.header_bytes > 0;
+  if (qp_is_datagram(job)) {
+    const transport::NetworkHeader header = transport_.network_header(*job.frame);
+    cqe.slid = header.source_lid;
+    cqe.sl = header.service_level;
+  }
   cqe.imm = plan.imm;
   cqe.solicited = plan.solicited;
   cqe.byte_count = plan.action == Action::kWrite ? plan.message_length + plan.written_before

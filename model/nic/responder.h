@@ -84,7 +84,7 @@ class Responder : public sc_core::sc_module,
   void accept(RxJob* job, Time t);
   void finish(RxJob* job, Time t, Time next);
   void meter_delivery(const RxJob& job, std::uint32_t data, Time t);
-  static protocol::Cqe completion_of(const RxJob& job);
+  protocol::Cqe completion_of(const RxJob& job) const;
   void complete_recv(RxJob* job, Time t);
   void report_immediate(RxJob* job, Time t);
   void refuse(RxJob* job, transport::Refusal why, Time t);

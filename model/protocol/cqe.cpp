@@ -23,6 +23,7 @@ constexpr Syndrome kSyndromes[] = {
     {WcStatus::kRemoteAbortedError, 0x22},
 };
 
+constexpr std::uint32_t kSlShift = 24;
 constexpr std::uint32_t kGrhBit = 1U << 28;
 constexpr std::uint32_t kUnsolicitedBit = 1U << 30;
 
@@ -44,7 +45,8 @@ WcStatus status_of(std::uint8_t syndrome) {
 
 void encode_cqe(const Cqe& cqe, std::uint8_t* out) {
   std::memset(out, 0, kCqeBytes);
-  store_be32(out + 24, (cqe.grh ? kGrhBit : 0U) | (cqe.unsolicited ? kUnsolicitedBit : 0U) |
+  store_be16(out + 22, cqe.slid);
+  store_be32(out + 24, (static_cast<std::uint32_t>(cqe.sl & 0xF) << kSlShift) | (cqe.grh ? kGrhBit : 0U) | (cqe.unsolicited ? kUnsolicitedBit : 0U) |
                            (cqe.src_qp & 0xFF'FFFF));
   store_be32(out + 36, cqe.imm);
   store_be32(out + 44, cqe.byte_count);
@@ -59,6 +61,8 @@ Cqe decode_cqe(const std::uint8_t* in) {
   Cqe cqe;
   cqe.grh = (load_be32(in + 24) & kGrhBit) != 0;
   cqe.unsolicited = (load_be32(in + 24) & kUnsolicitedBit) != 0;
+  cqe.slid = load_be16(in + 22);
+  cqe.sl = static_cast<std::uint8_t>((load_be32(in + 24) >> kSlShift) & 0xF);
   cqe.src_qp = load_be32(in + 24) & 0xFF'FFFF;
   cqe.imm = load_be32(in + 36);
   cqe.byte_count = load_be32(in + 44);

@@ -27,6 +27,8 @@ struct Cqe {
   WqeOpcode opcode = WqeOpcode::kNop;  ///< requester: operation of the WQE
   std::uint32_t qpn = 0;
   std::uint32_t src_qp = 0;
+  std::uint16_t slid = 0;  ///< datagram on InfiniBand: LID that it came from
+  std::uint8_t sl = 0;     ///< datagram: its service level; Ethernet: priority of its VLAN tag
   std::uint32_t imm = 0;
   std::uint32_t byte_count = 0;
   std::uint16_t wqe_counter = 0;

@@ -133,8 +133,12 @@ class IbEncapsulation final : public Encapsulation {
 
   NetworkHeader network_header(const Frame& frame) const override {
     const auto next = static_cast<protocol::LinkNextHeader>(frame.header[1] & 3);
-    if (next != protocol::LinkNextHeader::kGrh) return {};
-    return {frame.header + protocol::Lrh::kBytes, protocol::Grh::kBytes};
+    const auto lrh = protocol::Lrh::decode(frame.header);
+    if (next != protocol::LinkNextHeader::kGrh) {
+      return {nullptr, 0, lrh.source_lid, lrh.service_level};
+    }
+    return {frame.header + protocol::Lrh::kBytes, protocol::Grh::kBytes, lrh.source_lid,
+            lrh.service_level};
   }
 
   ParsedOuter parse_outer(const std::uint8_t* header, std::size_t bytes) const override {

@@ -97,6 +97,11 @@ protocol::Gid EthernetEncapsulation::group_of(const ParsedOuter& outer) const {
   return meant ? group : protocol::Gid{};
 }
 
+std::uint8_t EthernetEncapsulation::priority_of(const std::uint8_t* header) {
+  if (link_bytes_of(header) == EthernetHeader::kBytes) return 0;
+  return VlanTag::decode(header + EthernetHeader::kBytes).priority;
+}
+
 std::uint32_t EthernetEncapsulation::minimum_pad(const Frame& frame) const {
   const std::uint32_t bytes = frame.frame_bytes();
   return bytes < protocol::kEthernetMinFrameBytes ? protocol::kEthernetMinFrameBytes - bytes : 0;
@@ -144,7 +149,8 @@ ParsedOuter RoceV1Encapsulation::parse_outer(const std::uint8_t* header, std::si
 }
 
 NetworkHeader RoceV1Encapsulation::network_header(const Frame& frame) const {
-  return {frame.header + link_bytes_of(frame.header), protocol::Grh::kBytes};
+  return {frame.header + link_bytes_of(frame.header), protocol::Grh::kBytes, 0,
+          priority_of(frame.header)};
 }
 
 bool RoceV1Encapsulation::addressed_to(const ParsedOuter& outer,
@@ -178,7 +184,7 @@ std::uint8_t IpEncapsulation::lane_of(const AddressVector& av) const {
 NetworkHeader IpEncapsulation::network_header(const Frame& frame) const {
   const std::uint8_t* ip = frame.header + link_bytes_of(frame.header);
   const bool version4 = (ip[0] >> 4) == 4;
-  return {ip, version4 ? Ipv4Header::kBytes : Ipv6Header::kBytes};
+  return {ip, version4 ? Ipv4Header::kBytes : Ipv6Header::kBytes, 0, priority_of(frame.header)};
 }
 
 bool IpEncapsulation::addressed_to(const ParsedOuter& outer, const PortIdentity& identity) const {

@@ -33,6 +33,8 @@ class EthernetEncapsulation : public Encapsulation {
   /// them in `ether_type`. 0 when `bytes` are too few.
   static std::uint32_t parse_link(const std::uint8_t* header, std::size_t bytes, ParsedOuter& outer,
                                   std::uint16_t& ether_type);
+  /// Of a frame's VLAN tag; 0 without one.
+  static std::uint8_t priority_of(const std::uint8_t* header);
   /// As parse_link(), from a frame that is known to be whole.
   static std::uint32_t link_bytes_of(const std::uint8_t* header);
 

@@ -134,5 +134,27 @@ TEST(CaseCP, CP08_SleepingCoresAndIdleGaps) {
   EXPECT_NEAR(latency("10ms", {}), latency("10us", {}), 20);
 }
 
+TEST(CaseCP, CP08_MixedGapsHaveTwoModesAndTheDeviceSeesNeither) {
+  const Settings states = {{"cpu.sleep1_after", "20us"},      {"cpu.sleep1_exit", "2us"},
+                           {"cpu.sleep2_after", "200us"},     {"cpu.sleep2_exit", "100us"},
+                           {"workload.iterations", "40"},     {"sim.warmup", "2"},
+                           {"workload.completion", "event"}, {"workload.gap", "10us"}};
+  const ProgramRun even = run_well(with(kPingPong, states));
+  const ProgramRun mixed = run_well(with(with(kPingPong, states), {{"workload.long_gap", "1ms"}}));
+  // Every second message finds the receiver in the deep sleep, and its sender in the light one when
+  // the answer comes; half a round trip has half of that.
+  constexpr double kSlept = (100'000.0 + 2'000.0) / 2;
+  EXPECT_NEAR(mixed.number("/latency_ns/min"), even.number("/latency_ns/mean"), 100);
+  EXPECT_NEAR(mixed.number("/latency_ns/p50"), mixed.number("/latency_ns/min"), 100);
+  EXPECT_NEAR(mixed.number("/latency_ns/p90") - mixed.number("/latency_ns/min"), kSlept, 200);
+  EXPECT_NEAR(mixed.number("/latency_ns/max"), mixed.number("/latency_ns/p90"), 100);
+  EXPECT_NEAR(mixed.number("/latency_ns/mean"), mixed.number("/latency_ns/min") + kSlept / 2, 200);
+  // Between doorbell and CQE nothing depends on how long nobody has asked.
+  for (const char* stage : {"doorbell", "qp_context", "wqe_fetch", "packetize", "serialize",
+                            "propagate", "rx_parse", "placement", "completion"}) {
+    EXPECT_DOUBLE_EQ(mixed.stage(stage), even.stage(stage)) << stage;
+  }
+}
+
 }  // namespace
 }  // namespace rnic::testbench

@@ -162,7 +162,99 @@ TEST(CaseOR, OR03_APacketIsSeenLineByLineUntilItsCompletion) {
   });
 }
 
+/// Samples of 4 KiB in two pages while a WRITE with immediate brings them: how often the second page
+/// had bytes that the first one lacked. The root complex knows the second page's address, the
+/// first one's it looks up for a microsecond.
+std::uint32_t later_lines_first(const char* relaxed) {
+  constexpr std::uint32_t kBytes = 4096;
+  constexpr std::uint32_t kHalf = kBytes / 2;
+  std::uint32_t early = 0;
+  VerbsRig rig({{"transport.protocol", "rocev2"},
+                {"transport.mtu", "4096"},
+                {"pcie.detail", "tlp"},
+                {"pcie.mps", "256"},
+                {"pcie.relaxed_ordering", relaxed},
+                {"iommu.enabled", "true"},
+                {"iommu.walk_latency", "1us"}});
+  rig.run([&] {
+    rig.connect();
+    const RigBuffer mine = rig.a.buffer(kBytes);
+    const RigBuffer theirs = rig.b.buffer(2 * kBytes);
+    const std::uint64_t target = theirs.address + kHalf;  // half in either page
+    rig.a.fill(mine.address, Bytes(kBytes, 0xE7));
+    for (int i = 0; i < 2; ++i) {
+      ASSERT_EQ(rig.b.post_recv(theirs.address, theirs.region.lkey, 0), host::Status::kOk);
+    }
+    // The second page's translation, and that of the completion queue.
+    ASSERT_EQ(rig.a.post(WrOpcode::kRdmaWriteWithImm, mine.address, mine.region.lkey, 64,
+                         target + kBytes, theirs.region.rkey),
+              host::Status::kOk);
+    rig.b.await_recv();
+    rig.settle();
+    ASSERT_EQ(rig.a.post(WrOpcode::kRdmaWriteWithImm, mine.address, mine.region.lkey, kBytes, target,
+                         theirs.region.rkey),
+              host::Status::kOk);
+    while (!rig.b.verbs().has_completion(*rig.b.recv_cq)) {
+      const Bytes seen = rig.b.bytes_at(target, kBytes);
+      const auto first = std::count(seen.begin(), seen.begin() + kHalf, 0xE7);
+      const auto second = std::count(seen.begin() + kHalf, seen.end(), 0xE7);
+      early += second > 0 && first < kHalf ? 1U : 0U;
+      rig.settle(nanoseconds(4));
+    }
+    EXPECT_EQ(rig.b.bytes_at(target, kBytes), Bytes(kBytes, 0xE7)) << "never after the CQE";
+  });
+  return early;
+}
+
+TEST(CaseOR, OR03_LaterLinesMayBeSeenFirstWhereOrderingIsRelaxed) {
+  EXPECT_GT(later_lines_first("true"), 0U);
+}
+TEST(CaseOR, OR03_LinesAreSeenInOrderWhereItIsStrict) { EXPECT_EQ(later_lines_first("false"), 0U); }
+
 // OR-06 --------------------------------------------------------------------------------------
+
+/// Data to a page whose address the root complex must look up for 3 us, then a READ of another page
+/// as a flush: whether the data is visible when the READ completes.
+bool flushed_by_a_read(const char* relaxed, bool strict_write_between) {
+  bool flushed = false;
+  VerbsRig rig({{"transport.protocol", "rocev2"},
+                {"pcie.relaxed_ordering", relaxed},
+                {"iommu.enabled", "true"},
+                {"iommu.walk_latency", "3us"}});
+  rig.run([&] {
+    rig.connect();
+    const RigBuffer mine = rig.a.buffer(4096);
+    const RigBuffer data = rig.b.buffer(4096);
+    const RigBuffer other = rig.b.buffer(4096);
+    rig.a.fill(mine.address, Bytes(64, 0x3D));
+    for (int i = 0; i < 2; ++i) {
+      ASSERT_EQ(rig.b.post_recv(other.address, other.region.lkey, 0), host::Status::kOk);
+    }
+    const auto ask = [&](WrOpcode opcode, const RigBuffer& where, std::uint32_t bytes) {
+      ASSERT_EQ(rig.a.post(opcode, mine.address + (opcode == WrOpcode::kRdmaRead ? 64 : 0),
+                           mine.region.lkey, bytes, where.address, where.region.rkey),
+                host::Status::kOk);
+      EXPECT_EQ(rig.a.await_send().status, WcStatus::kSuccess);
+    };
+    // The other page's translation, and that of the completion queue.
+    ask(WrOpcode::kRdmaRead, other, 64);
+    ask(WrOpcode::kRdmaWriteWithImm, other, 0);
+    rig.settle();
+    ask(WrOpcode::kRdmaWrite, data, 64);
+    if (strict_write_between) ask(WrOpcode::kRdmaWriteWithImm, other, 0);  // its CQE is strict
+    ask(WrOpcode::kRdmaRead, other, 64);
+    flushed = rig.b.bytes_at(data.address, 64) == Bytes(64, 0x3D);
+    rig.settle();
+    EXPECT_EQ(rig.b.bytes_at(data.address, 64), Bytes(64, 0x3D));
+  });
+  return flushed;
+}
+
+TEST(CaseOR, OR06_AReadPushesStrictlyOrderedWrites) {
+  EXPECT_TRUE(flushed_by_a_read("false", false));
+}
+TEST(CaseOR, OR06_AReadDoesNotPushRelaxedWrites) { EXPECT_FALSE(flushed_by_a_read("true", false)); }
+TEST(CaseOR, OR06_AStrictWriteInBetweenDoes) { EXPECT_TRUE(flushed_by_a_read("true", true)); }
 
 TEST(CaseOR, OR06_AReadByTheDevicePushesItsWrites) {
   // A WRITE is acknowledged when it has left the device; it is 3 us away from memory then.

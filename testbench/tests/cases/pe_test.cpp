@@ -201,6 +201,29 @@ TEST(CasePE, PE08_LkeyUsedAsRkeyWithDistinctKeys) {
   });
 }
 
+/// The same in a workload: what passes here says so, and what it would be elsewhere.
+TEST(CasePE, PE08_AWorkloadIsWarnedWhereItsMistakeGoesUnnoticed) {
+  const Settings mistake = {{"workload.op", "write"},
+                            {"workload.pattern", "bandwidth"},
+                            {"workload.depth", "8"},
+                            {"workload.iterations", "32"},
+                            {"sim.warmup", "0"},
+                            {"workload.signal_every", "1"},
+                            {"workload.mistake", "lkey_as_rkey"},
+                            {"workload.mistake_at", "5"}};
+  const ProgramRun shared = run_well(mistake);
+  EXPECT_EQ(shared.number("/completions/success"), 32);
+  ASSERT_EQ(shared.result.at("without_effect").size(), 1U);
+  const auto warning = shared.result.at("without_effect").at(0).get<std::string>();
+  EXPECT_NE(warning.find("workload.mistake"), std::string::npos) << warning;
+  EXPECT_NE(warning.find("remote_access_error"), std::string::npos) << warning;
+  const ProgramRun distinct = run_well(with(mistake, {{"nic.key_policy", "distinct"}}));
+  EXPECT_FALSE(distinct.result.contains("without_effect"));
+  EXPECT_EQ(distinct.number("/completions/success"), 4);
+  EXPECT_EQ(distinct.number("/completions/remote_access_error"), 1);
+  EXPECT_EQ(distinct.number("/completions/wr_flush_error"), 7) << "of a depth of 8";
+}
+
 /// Fetch-and-add with one requirement missing.
 WcStatus fetch_and_add(std::uint32_t qp_access, protocol::AccessFlags mr_access, bool no_resources,
                        std::uint64_t offset) {

@@ -171,6 +171,26 @@ TEST(CaseRD, RD06_MoreReadsThanTheResponderTakes) {
   });
 }
 
+TEST(CaseRD, RD06_AWorkloadWhoseEndsDisagree) {
+  for (const std::string protocol : {"ib", "rocev1", "rocev2"}) {
+    SCOPED_TRACE(protocol);
+    const ProgramRun run = run_well({{"transport.protocol", protocol},
+                                     {"workload.op", "read"},
+                                     {"workload.pattern", "bandwidth"},
+                                     {"workload.msg_size", "64KiB"},
+                                     {"workload.depth", "16"},
+                                     {"workload.iterations", "16"},
+                                     {"workload.signal_every", "1"},
+                                     {"sim.warmup", "0"},
+                                     {"transport.max_rd_atomic", "16"},
+                                     {"transport.max_dest_rd_atomic", "8"}});
+    EXPECT_EQ(run.number("/completions/success"), 8);
+    EXPECT_EQ(run.number("/completions/remote_invalid_request_error"), 1);
+    EXPECT_EQ(run.number("/completions/wr_flush_error"), 7);
+    EXPECT_EQ(run.counter("event_qp_req_err"), 1U) << "the responder's";
+  }
+}
+
 TEST(CaseRD, RD06_WithinTheResponderDepthNothingFails) {
   VerbsRig rig({{"transport.protocol", "rocev2"}, {"transport.max_rd_atomic", "8"}});
   rig.run([&rig] {

@@ -437,11 +437,30 @@ TEST_P(DatagramCorner, InlineImmediateAndEmpty) {
     EXPECT_EQ(wc.imm_data, 0x0102'0304U);
     EXPECT_NE(wc.wc_flags & Wc::kWithImm, 0U);
     EXPECT_EQ(wc.src_qp, t.rig.a.qp->qpn);
+    EXPECT_EQ(wc.slid, GetParam() == "ib" ? 1U : 0U) << "host 0's LID";
+    EXPECT_EQ(wc.sl, 0U);
+    EXPECT_EQ(wc.pkey_index, 0U);
     EXPECT_EQ(t.rig.b.bytes_at(t.theirs.address + 40, 3), (Bytes{9, 8, 7}));
     ASSERT_EQ(t.post(t.request(WrOpcode::kSend, nullptr, 0)), Status::kOk);
     wc = t.rig.b.await_recv();
     EXPECT_EQ(wc.status, WcStatus::kSuccess);
     EXPECT_EQ(wc.byte_len, 40U) << "the place of the GRH counts";
+  });
+}
+
+TEST(DatagramLevels, ACompletionTellsTheServiceLevelOfItsMessage) {
+  CornerRig t("ib", {{"link.data_vls", "1"}});
+  t.rig.run([&] {
+    t.connect(QpType::kUd);
+    protocol::AddressVector av = path_between(0, 1);
+    av.service_level = 5;
+    auto* path = t.rig.a.verbs().create_ah(t.rig.a.core, t.rig.a.pd, av);
+    const Sge room{t.theirs.address, 256, t.theirs.region.lkey};
+    ASSERT_EQ(t.post_recv(&room, 1), Status::kOk);
+    SendWr wr = t.request(WrOpcode::kSend, nullptr, 0);
+    wr.ah = path;
+    ASSERT_EQ(t.post(wr), Status::kOk);
+    EXPECT_EQ(t.rig.b.await_recv().sl, 5U);
   });
 }
 

@@ -136,8 +136,6 @@ TEST(ValidationTest, QueuesAndLimits) {
   expect_refused({{"workload.mr_size", "32"}}, "workload.msg_size", "workload.mr_size");
   expect_refused({{"transport.max_rd_atomic", "17"}}, "transport.max_rd_atomic",
                  "nic.max_rd_atomic");
-  expect_refused({{"transport.max_dest_rd_atomic", "8"}}, "transport.max_rd_atomic",
-                 "transport.max_dest_rd_atomic");
   expect_refused({{"nic.wqe_buffer", "4"}}, "nic.wqe_prefetch", "nic.wqe_buffer");
   expect_refused({{"nic.rx_buffer", "8KiB"}}, "nic.rx_buffer", "transport.mtu");
 }
