@@ -216,9 +216,9 @@ Time RootComplex::schedule(const tlm::tlm_generic_payload& payload, Time arrival
 /// is to push them needs a strictly ordered write before it.
 void RootComplex::note_relaxed_write(std::uint64_t address, std::uint32_t bytes, Time visible) {
   const Time now = sim_now();
-  const auto over = [now](const RelaxedWrite& write) { return write.visible <= now; };
-  relaxed_writes_.erase(std::remove_if(relaxed_writes_.begin(), relaxed_writes_.end(), over),
-                        relaxed_writes_.end());
+  while (!relaxed_writes_.empty() && relaxed_writes_.front().visible <= now) {
+    relaxed_writes_.pop_front();
+  }
   relaxed_writes_.push_back({address, address + bytes, visible});
   order_->relaxed = std::max(order_->relaxed, visible);
 }
@@ -226,7 +226,8 @@ void RootComplex::note_relaxed_write(std::uint64_t address, std::uint32_t bytes,
 /// A read must not find what a write before it has not yet changed.
 Time RootComplex::last_relaxed_write(std::uint64_t address, std::uint32_t bytes) const {
   Time last = kTimeZero;
-  for (const RelaxedWrite& write : relaxed_writes_) {
+  for (std::size_t i = 0; i < relaxed_writes_.size(); ++i) {
+    const RelaxedWrite& write = relaxed_writes_[i];
     if (write.begin < address + bytes && address < write.end) last = std::max(last, write.visible);
   }
   return last;

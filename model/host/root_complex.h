@@ -165,7 +165,7 @@ class RootComplex : public sc_core::sc_module,
     std::uint64_t end = 0;
     Time visible{0};
   };
-  std::vector<RelaxedWrite> relaxed_writes_;
+  Ring<RelaxedWrite> relaxed_writes_;  ///< those that are visible already may be among them
   /// Order::visible of the peer's memory: PCIe keeps no order of writes that take different ways.
   Time peer_visible_{0};
   std::uint64_t faults_ = 0;

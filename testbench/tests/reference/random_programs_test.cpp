@@ -72,9 +72,11 @@ class RandomProgramsTest : public ::testing::TestWithParam<std::string> {
   }
 
   void programs(const Settings& more, const std::vector<Ending>& endings, std::uint64_t first_seed,
-                bool unreliable = false) const {
+                bool unreliable = false, bool interferes = false) const {
     VerbsRig rig(settings(more));
     RandomRunner::Options options;
+    options.interferes = interferes;
+    options.migrates = !iwarp();
     options.abilities = abilities();
     options.endings = endings;
     options.unreliable = unreliable;
@@ -97,6 +99,17 @@ class RandomProgramsTest : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(RandomProgramsTest, NothingIsLost) { programs({}, kAllEndings, 1, !iwarp()); }
+
+/// While queues change their size, send queues pause, paths migrate and pages come on demand.
+TEST_P(RandomProgramsTest, TheApplicationInterferes) {
+  programs({{"memory.odp_fault_cost", "5us"}}, kAllEndings, 3001, !iwarp(), true);
+}
+
+/// The same, and packets are lost.
+TEST_P(RandomProgramsTest, TheApplicationInterferesAndPacketsAreLost) {
+  programs({{"memory.odp_fault_cost", "5us"}, {"link.loss_rate", "5e-3"}}, kEndingsWithoutNak, 4001,
+           false, true);
+}
 
 /// Data packets are lost here and there, ACKs are not.
 TEST_P(RandomProgramsTest, DataPacketsAreLost) {

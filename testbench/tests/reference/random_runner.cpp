@@ -69,7 +69,9 @@ bool RandomRunner::run(std::uint64_t seed) {
         programs.push_back(dice_->traffic(lane, dice_->between(1, options_.requests)));
       }
     }
+    undisturbed_ = !options_.interferes;
     perform(std::move(programs));
+    undisturbed_ = true;
     if (!finish("traffic")) return false;
 
     programs.clear();
@@ -145,6 +147,7 @@ void RandomRunner::perform(std::vector<std::vector<Step>> programs) {
     post_backlogs();
     if (dice_->chance(0.3)) poll();
     if (dice_->chance(0.1)) rig_.settle(nanoseconds(dice_->between(1, 5000)));
+    if (!undisturbed_ && dice_->chance(0.15)) interfere();
   }
 }
 

@@ -25,6 +25,10 @@ class RandomRunner {
     std::uint32_t requests = 60;  ///< of a lane in one life
     bool unreliable = false;      ///< UC and UD, too: nothing may be lost then
     std::uint32_t header = 0;     ///< UD: bytes of the network header that a RECV shows
+    /// What changes no outcome happens meanwhile: completion queues get another size, send queues
+    /// pause in SQD, paths migrate, queue pairs are queried; and some memory comes on demand.
+    bool interferes = false;
+    bool migrates = false;  ///< paths, too
   };
 
   RandomRunner(VerbsRig& rig, Options options) : rig_(rig), options_(std::move(options)) {}
@@ -72,6 +76,12 @@ class RandomRunner {
   void break_end(Live& live);
 
   void perform(std::vector<std::vector<reference::Step>> programs);
+  void interfere();
+  void resize_queue(std::uint32_t host);
+  void pause(Live& live);
+  void migrate(Live& live);
+  void query(Live& live);
+  protocol::AccessFlags on_demand(bool possible);
   void begin(const reference::Step& step);
   void post_backlogs();
   bool post_backlog(Live& live);
@@ -90,6 +100,7 @@ class RandomRunner {
   VerbsRig& rig_;
   const Options options_;
   std::uint64_t seed_ = 0;
+  bool undisturbed_ = true;  ///< nothing is to fail now: interference is possible
   std::unique_ptr<reference::ProgramWriter> dice_;
   std::unique_ptr<reference::VerbsModel> model_;
   std::array<std::uint32_t, 2> pd_{};

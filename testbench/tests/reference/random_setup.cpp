@@ -143,15 +143,19 @@ void RandomRunner::make_lane(Connection& connection, std::uint32_t from,
   lane.connected_only = connection.service == protocol::QpType::kUc;
   lane.datagram = connection.service == protocol::QpType::kUd;
   lane.shared_recvs = connection.ends[to]->srq != nullptr;
-  lane.constant = make_area(from, pd_[from], kAreaBytes, 0);
-  lane.scratch = make_area(from, pd_[from], kAreaBytes, kAccessLocalWrite | kAccessRemoteWrite);
+  // Missing pages of a RECV or counter are answered as RNR, which only the patient sit out.
+  const bool may_wait = patient && !lane.unacknowledged();
+  lane.constant = make_area(from, pd_[from], kAreaBytes, on_demand(true));
+  lane.scratch = make_area(from, pd_[from], kAreaBytes,
+                           kAccessLocalWrite | kAccessRemoteWrite | on_demand(true));
   lane.foreign = make_area(from, foreign_pd_[from], kAreaBytes, kAccessLocalWrite);
   lane.exposed =
       make_area(to, pd_[to], kAreaBytes,
                 kAccessLocalWrite | kAccessRemoteWrite | kAccessRemoteRead | kAccessMwBind);
   lane.counters = make_area(to, pd_[to], kCounterBytes,
-                            kAccessLocalWrite | kAccessRemoteAtomic | kAccessRemoteRead);
-  lane.inbox = make_area(to, pd_[to], kAreaBytes, kAccessLocalWrite);
+                            kAccessLocalWrite | kAccessRemoteAtomic | kAccessRemoteRead |
+                                on_demand(may_wait));
+  lane.inbox = make_area(to, pd_[to], kAreaBytes, kAccessLocalWrite | on_demand(may_wait));
   lane.peer_foreign =
       make_area(to, foreign_pd_[to], kAreaBytes, kAccessLocalWrite | kAccessRemoteMask);
   if (!lane.unacknowledged() && dice_->chance(0.7)) make_keys(lane);
