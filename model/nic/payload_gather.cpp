@@ -136,10 +136,18 @@ void PayloadGather::dma_failed(const pcie::DmaFault& fault) {
   if (--job->reads_pending == 0) complete(job, now);
 }
 
-/// A request whose turn would have come after one that failed here.
+/// A request whose turn would have come after one that failed here. Those before it may still be
+/// sent again.
 bool PayloadGather::behind_failure(const TxJob& job) {
-  return !job.plan.is_response &&
-         (job.qp->flushes_sends() || job.plan.entry_number >= job.qp->tx_number);
+  if (job.plan.is_response) return false;
+  const QpContext& qp = *job.qp;
+  if (qp.flushes_sends()) return true;
+  for (std::uint64_t i = qp.sq_base; i <= job.plan.entry_number; ++i) {
+    const transport::SendEntry* entry = qp.entry(i);
+    if (entry == nullptr) return false;
+    if (entry->finished && entry->status != protocol::WcStatus::kSuccess) return true;
+  }
+  return false;
 }
 
 void PayloadGather::fail(TxJob* job, transport::Refusal why) {
@@ -150,7 +158,7 @@ void PayloadGather::fail(TxJob* job, transport::Refusal why) {
   if (transport::SendEntry* entry = job->qp->entry(job->plan.entry_number)) {
     entry->status = protocol::WcStatus::kLocalProtectionError;
     entry->finished = true;
-    job->qp->tx_number = job->plan.entry_number;
+    job->qp->tx_number = std::min(job->qp->tx_number, job->plan.entry_number);
     job->qp->send_failed = true;
   }
 }

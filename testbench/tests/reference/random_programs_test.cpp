@@ -100,6 +100,11 @@ class RandomProgramsTest : public ::testing::TestWithParam<std::string> {
 
 TEST_P(RandomProgramsTest, NothingIsLost) { programs({}, kAllEndings, 1, !iwarp()); }
 
+/// Seeds that found something: work that is to be sent again before work that has failed.
+TEST_P(RandomProgramsTest, WhatWasSentBeforeAFailureIsSentAgain) {
+  programs({{"link.loss_rate", "5e-3"}}, kEndingsWithoutNak, 200060);
+}
+
 /// While queues change their size, send queues pause, paths migrate and pages come on demand.
 TEST_P(RandomProgramsTest, TheApplicationInterferes) {
   programs({{"memory.odp_fault_cost", "5us"}}, kAllEndings, 3001, !iwarp(), true);
