@@ -28,6 +28,7 @@ class Page {
   }
   Page(Page&& other) noexcept : bytes_(std::exchange(other.bytes_, nullptr)) {}
   Page& operator=(const Page& other) {
+    if (bytes_ == other.bytes_) return *this;
     if (other.bytes_ != nullptr) ++holders(other.bytes_);
     reset();
     bytes_ = other.bytes_;

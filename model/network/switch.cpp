@@ -184,7 +184,7 @@ bool Switch::to_group(std::uint64_t destination) const {
 void Switch::flood(std::uint32_t ingress, Frame* frame, Time now) {
   for (std::uint32_t i = 0; i < ports(); ++i) {
     if (i == ingress) continue;
-    if (!buffer_.take(frame->frame_bytes(), now)) {
+    if (!sides_[ingress]->buffer.take(frame->frame_bytes(), now)) {
       ++sides_[ingress]->dropped_full;
       ++dropped_full_;
       continue;

@@ -217,12 +217,10 @@ class ContextCache : public pcie::DmaClient {
   }
 
   void dma_failed(const pcie::DmaFault& fault) override {
-    const auto lost = std::find_if(outstanding_.begin(), outstanding_.end(), [&](const Miss* miss) {
-      return miss->line.key == fault.token;
-    });
-    if (lost == outstanding_.end()) return;
-    Miss& miss = **lost;
-    outstanding_.erase(lost);
+    Miss* lost = find(fault.token);
+    if (lost == nullptr) return;
+    Miss& miss = *lost;
+    outstanding_.erase(fault.token);
     const Time now = sim_now();
     end_stall(miss, now);
     if (fault_client_ != nullptr) {

@@ -125,7 +125,7 @@ void RxPipeline::take(QpContext& receiver, protocol::Frame* frame, Time t) {
   job->responder = nullptr;
   job->wants_wqe = false;
   job->arrived = t;
-  job->came = now;
+  job->came = sim_now();
   job->in_port_buffer = true;
   job->expected = false;
   const bool first = qp->rx_head == nullptr;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bitset>
 
+#include "base/bit_rate.h"
 #include "base/timelines.h"
 #include "simulation/surprises.h"
 #include "simulation/system.h"
@@ -11,8 +12,10 @@
 namespace rnic::testbench {
 namespace {
 
-/// How far the clocks of two groups may come apart: many turns, and little beside a run.
-constexpr Time kReach = microseconds(100);
+// How far the clocks of two groups may come apart: what a turn needs from memory should be little
+// beside what it does.
+constexpr Time kMostReach = microseconds(100);
+constexpr Time kLeastReach = microseconds(2);
 
 /// Nothing that one pair of hosts does can change what another does.
 bool independent(const config::Config& config) {
@@ -21,7 +24,8 @@ bool independent(const config::Config& config) {
                      config.fabric.topology == "single_switch" && config.nic.ports == 1 &&
                      config.nic.functions == 1;
   const bool streams = w.pattern == config::Pattern::kBandwidth && !config::is_dma(w.op) &&
-                       w.program == config::Program::kNone && w.msg_size > 0;
+                       w.program == config::Program::kNone && w.msg_size > 0 &&
+                       w.probe_size == config::kNoProbe && w.reg_rate == 0;
   // Marks and damaged bits are drawn by one generator for the whole switch.
   const bool own_chances = config.transport.ecn == 0 && !surprises(config);
   // Who watches messages, or frames, sees those of all hosts in the order of time.
@@ -39,6 +43,21 @@ bool buffer_suffices(const network::Switch& fabric, const config::Config& config
   return port.rx_buffer * lanes * fabric.ports() <= config.network_switch.buffer;
 }
 
+/// How far timelines may come apart now: no stream ends before it has carried what is left of it,
+/// and twice that time is kept. Nothing while one is not amid what is measured.
+Time reach(const System& system) {
+  const Measurement& m = system.measurement;
+  if (m.flows_warm != m.flows_total || m.flows_done > 0 || m.common_end != kTimeNever) {
+    return kTimeZero;
+  }
+  std::uint64_t least = ~std::uint64_t{0};
+  for (const auto& flow : system.flows) least = std::min(least, flow->least_left());
+  const BitRate rate = system.config().link.rate;
+  const auto enough = static_cast<std::uint64_t>(2 * kMostReach / rate.time_for(1));
+  const Time half = least >= enough ? kMostReach : rate.time_for(least) / 2;
+  return half < kLeastReach ? kTimeZero : std::min(half, kMostReach);
+}
+
 }  // namespace
 
 HostGroups::HostGroups(const config::Config& config)
@@ -54,19 +73,7 @@ void HostGroups::run_apart(const System& system) const {
       !buffer_suffices(*system.fabric_switch, system.config())) {
     return;
   }
-  // No stream that has more left than the line carries in twice the reach ends within it.
-  constexpr std::uint64_t kKibibyte = 1024;
-  const Time of_kibibyte = system.config().link.rate.time_for(kKibibyte);
-  const std::uint64_t enough =
-      kKibibyte * (static_cast<std::uint64_t>(2 * kReach / of_kibibyte) + 1);
-  Timelines::instance().set_apart([&system, enough](Time present) {
-    const Measurement& m = system.measurement;
-    const bool amid = m.flows_warm == m.flows_total && m.flows_done == 0 &&
-                      m.common_end == kTimeNever &&
-                      std::all_of(system.flows.begin(), system.flows.end(),
-                                  [&](const auto& flow) { return flow->least_left() >= enough; });
-    return amid ? present + kReach : present;
-  });
+  Timelines::instance().set_apart([&system](Time present) { return present + reach(system); });
 }
 
 }  // namespace rnic::testbench

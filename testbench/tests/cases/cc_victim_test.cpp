@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/sc_time.h"
-#include "base/timeline.h"
+#include "base/timelines.h"
 #include "config/loader.h"
 #include "simulation/addresses.h"
 #include "simulation/system.h"
@@ -76,7 +76,7 @@ class Victim {
   void run() {
     const Measurement& m = system_.measurement;
     for (int slices = 0; m.flows_done < m.flows_total && slices < 20'000; ++slices) {
-      Timeline::instance().set_horizon(sim_now() + kSlice);
+      Timelines::instance().set_horizon(sim_now() + kSlice);
       sc_core::sc_start(to_sc_time(kSlice));
       if (m.failure) std::rethrow_exception(m.failure);
     }

@@ -131,8 +131,12 @@ TEST_F(LentPage, AFillLeavesTheOther) {
   expect(0x44, 0);
 }
 TEST_F(LentPage, TheEndOfAFrameLeavesTheOther) {
-  from.free_contiguous(kFrom, Page::kBytes);
-  expect(0, 0x44);
+  const std::uint64_t allocated = from.allocate_contiguous(Page::kBytes).value();
+  from.fill(allocated, 0x88, Page::kBytes);
+  to.adopt(kTo, from.lend(allocated));
+  from.free_contiguous(allocated, Page::kBytes);
+  EXPECT_TRUE(all_are(page_of(from, allocated).data(), 0));
+  EXPECT_TRUE(all_are(page_of(to, kTo).data(), 0x88));
 }
 TEST_F(LentPage, AFrameThatMovesTakesItAlong) {
   host::PageImage image = from.take_image(kFrom, Page::kBytes);
