@@ -37,8 +37,9 @@ void add_sim(ParameterTable& table) {
       .choice<HostGroups>("sim.host_groups", RNIC_CHOICE(sim.host_groups), "apart",
                           {{"apart", HostGroups::kApart}, {"together", HostGroups::kTogether}})
       .assumed(kFreeChoice)
-      .means("apart: pairs of hosts that exchange frames with no other are simulated in turns of "
-             "some microseconds, which changes no figure; together: event by event");
+      .means(
+          "apart: pairs of hosts that exchange frames with no other are simulated in turns of "
+          "some microseconds, which changes no figure; together: event by event");
 }
 
 void add_output(ParameterTable& table) {

@@ -50,15 +50,7 @@ enum class HostCache { kCold, kWarm };
 enum class Access { kSequential, kRandom, kZipf };
 enum class QpOrder { kInTurn, kRandom, kZipf };  ///< whose turn it is in a window of several QPs
 
-enum class Program {
-  kNone,
-  kPingPong,
-  kKvStore,
-  kRingBuffer,
-  kRendezvous,
-  kSpinLock,
-  kMulticast
-};
+enum class Program { kNone, kPingPong, kKvStore, kRingBuffer, kRendezvous, kSpinLock, kMulticast };
 
 /// What is wrong with one message of a workload, on purpose.
 enum class Mistake {

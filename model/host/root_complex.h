@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <optional>
 #include <systemc>
-#include <vector>
 #include <tlm>
+#include <vector>
 
 #include "base/event_queue.h"
 #include "base/ring.h"

@@ -239,8 +239,8 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
   Status query_port(Core& core, std::uint8_t port_num, PortAttr& attr);
   /// ibv_attach_mcast: `qp` gets a copy of each datagram to the group (but of its own). A second
   /// call changes nothing. EINVAL: not a datagram queue pair, or not a group of this port's kind
-  /// (`group` FF00::/8 with a multicast `lid` on InfiniBand; RoCEv2 over IPv4: ::ffff:224.0.0.0/100).
-  /// ENOMEM: the group is full.
+  /// (`group` FF00::/8 with a multicast `lid` on InfiniBand; RoCEv2 over IPv4:
+  /// ::ffff:224.0.0.0/100). ENOMEM: the group is full.
   Status attach_mcast(Core& core, QueuePair& qp, const protocol::Gid& group, std::uint16_t lid);
   /// EINVAL: it is not attached.
   Status detach_mcast(Core& core, QueuePair& qp, const protocol::Gid& group, std::uint16_t lid);

@@ -124,9 +124,9 @@ struct Wc {
   std::uint32_t qp_num = 0;
   std::uint32_t src_qp = 0;
   std::uint32_t wc_flags = 0;
-  std::uint16_t pkey_index = 0;      ///< of datagrams to QP 1 only, which the model has none of
-  std::uint16_t slid = 0;            ///< of datagrams on InfiniBand
-  std::uint8_t sl = 0;               ///< of datagrams
+  std::uint16_t pkey_index = 0;     ///< of datagrams to QP 1 only, which the model has none of
+  std::uint16_t slid = 0;           ///< of datagrams on InfiniBand
+  std::uint8_t sl = 0;              ///< of datagrams
   std::uint8_t dlid_path_bits = 0;  ///< ports of the model have one LID
 };
 

@@ -19,8 +19,8 @@ struct QpcLine {
 };
 
 /// Queue pair contexts on chip: set-associative, misses are DMA reads of context memory (256 B, or
-/// nic.qpc_cache.fetch), a used context that must give way is written back. The state itself lives in QpContext; this
-/// unit decides when it may be used.
+/// nic.qpc_cache.fetch), a used context that must give way is written back. The state itself lives
+/// in QpContext; this unit decides when it may be used.
 ///
 /// A QP may take one entry whatever is done with it, or one for each half (nic.qpc_layout), and
 /// further ones for the state of outstanding READs and atomics (nic.qpc_read_entries) or once both

@@ -166,7 +166,8 @@ void Responder::need_recv(RxJob* job, Time t, bool again) {
   }
 }
 
-/// Its RECVs cannot be read any more, which the application knows: the peer is told, if anything is.
+/// Its RECVs cannot be read any more, which the application knows: the peer is told, if anything
+/// is.
 void Responder::lose_queue_pair(RxJob* job, Time t) {
   QpContext& qp = *job->qp;
   qp.recv_told = true;

@@ -97,8 +97,8 @@ void RqUnit::set_wqe_cache(WqeCache* cache) {
   cache_->cache().set_fault_client(this);
 }
 
-/// The queue is lost (mlx5: a catastrophic error of a work queue). What was posted to a queue pair's
-/// own ring is read again, to be flushed.
+/// The queue is lost (mlx5: a catastrophic error of a work queue). What was posted to a queue
+/// pair's own ring is read again, to be flushed.
 void RqUnit::dma_failed(const pcie::DmaFault& fault) {
   auto* over = reinterpret_cast<Fetch*>(fault.token);
   RecvQueue& queue = *over->queue;

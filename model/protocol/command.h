@@ -29,7 +29,7 @@ enum class CommandOpcode : std::uint8_t {
   kResizeSrq,   ///< go on in another ring with more slots behind those of the old one
   kAddAddress,  ///< an address handle, for devices that ask whether there is one
   kDropAddress,
-  kMigrateQp,  ///< load an alternate path, or change the state of path migration
+  kMigrateQp,    ///< load an alternate path, or change the state of path migration
   kQueryPort,    ///< result: its state
   kAttachMcast,  ///< a datagram queue pair joins a multicast group
   kDetachMcast,

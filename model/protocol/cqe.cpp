@@ -46,7 +46,8 @@ WcStatus status_of(std::uint8_t syndrome) {
 void encode_cqe(const Cqe& cqe, std::uint8_t* out) {
   std::memset(out, 0, kCqeBytes);
   store_be16(out + 22, cqe.slid);
-  store_be32(out + 24, (static_cast<std::uint32_t>(cqe.sl & 0xF) << kSlShift) | (cqe.grh ? kGrhBit : 0U) | (cqe.unsolicited ? kUnsolicitedBit : 0U) |
+  store_be32(out + 24, (static_cast<std::uint32_t>(cqe.sl & 0xF) << kSlShift) |
+                           (cqe.grh ? kGrhBit : 0U) | (cqe.unsolicited ? kUnsolicitedBit : 0U) |
                            (cqe.src_qp & 0xFF'FFFF));
   store_be32(out + 36, cqe.imm);
   store_be32(out + 44, cqe.byte_count);

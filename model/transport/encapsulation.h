@@ -66,7 +66,7 @@ inline constexpr std::uint32_t kNetworkHeaderArea = 40;
 struct NetworkHeader {
   const std::uint8_t* bytes = nullptr;
   std::uint32_t length = 0;
-  std::uint16_t source_lid = 0;     ///< InfiniBand
+  std::uint16_t source_lid = 0;    ///< InfiniBand
   std::uint8_t service_level = 0;  ///< Ethernet: priority of the VLAN tag
 };
 

@@ -182,9 +182,9 @@ struct QueuePair {
   std::uint32_t msn = 0;
   std::uint32_t receives_posted = 0xFFFF'FFFF;  ///< RECVs not taken, as the NIC knows; shared: many
   bool sequence_nak_sent = false;
-  bool failed = false;  ///< a fatal NAK was queued; the QP goes to ERR when it is sent
+  bool failed = false;             ///< a fatal NAK was queued; the QP goes to ERR when it is sent
   std::optional<Refusal> refusal;  ///< why, when `failed` because the responder half refused
-  std::uint32_t reads_in_service = 0;       ///< READs and atomics whose answer has not left
+  std::uint32_t reads_in_service = 0;  ///< READs and atomics whose answer has not left
   InboundMessage inbound;
   InboundMessage inbound_before;  ///< as it was before the packet in hand, should it be refused
   Time next_ack_at{0};            ///< ACK moderation: none before

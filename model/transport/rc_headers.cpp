@@ -166,8 +166,7 @@ Transport::GroupAddress RcTransport::group_of(const protocol::Frame& frame) cons
   const ParsedOuter outer = encapsulation_.parse(frame);
   if (!outer.ok()) return address;
   const protocol::Gid group = encapsulation_.group_of(outer);
-  const std::uint32_t headers =
-      outer.inner_offset + protocol::Bth::kBytes + protocol::Deth::kBytes;
+  const std::uint32_t headers = outer.inner_offset + protocol::Bth::kBytes + protocol::Deth::kBytes;
   if (!protocol::is_multicast_gid(group) || frame.header_bytes < headers) return address;
   const auto bth = protocol::Bth::decode(frame.header + outer.inner_offset);
   const OpcodeInfo& info = protocol::opcode_info(bth.opcode);
@@ -176,8 +175,8 @@ Transport::GroupAddress RcTransport::group_of(const protocol::Frame& frame) cons
     return address;
   }
   address.group = group;
-  const bool own = outer.source.lid != 0 ? outer.source.lid == identity_.lid
-                                         : outer.source.mac == identity_.mac;
+  const bool own =
+      outer.source.lid != 0 ? outer.source.lid == identity_.lid : outer.source.mac == identity_.mac;
   if (own) {
     address.source_qpn =
         protocol::Deth::decode(frame.header + outer.inner_offset + protocol::Bth::kBytes)

@@ -178,8 +178,8 @@ class Transport {
 
   /// The multicast group that a datagram is for, and who sent it.
   struct GroupAddress {
-    protocol::Gid group{};          ///< all zeros: it is for none
-    std::uint32_t source_qpn = 0;   ///< of this port; 0: of another
+    protocol::Gid group{};         ///< all zeros: it is for none
+    std::uint32_t source_qpn = 0;  ///< of this port; 0: of another
   };
   virtual GroupAddress group_of(const protocol::Frame& /*frame*/) const { return {}; }
 

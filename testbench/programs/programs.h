@@ -111,8 +111,8 @@ class SpinLock : public Program {
 };
 
 /// Publish and subscribe: as many publishers on host 0 as there are other hosts SEND datagrams to a
-/// multicast group that those hosts have joined; each member sends a receipt to the publisher, whose
-/// operation is over with the last one.
+/// multicast group that those hosts have joined; each member sends a receipt to the publisher,
+/// whose operation is over with the last one.
 class Multicast : public Program {
  public:
   using Program::Program;

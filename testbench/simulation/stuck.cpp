@@ -22,7 +22,8 @@ void explain_queue_pair(const nic::QpContext& qp, std::string& text) {
 void explain_events(const host::Host& host, std::string& text) {
   const auto& events = host.verbs.stats().async_events;
   for (std::size_t type = 0; type < events.size(); ++type) {
-    if (events[type] == 0 || type == static_cast<std::size_t>(protocol::EventType::kCommEstablished))
+    if (events[type] == 0 ||
+        type == static_cast<std::size_t>(protocol::EventType::kCommEstablished))
       continue;
     text += " " + std::to_string(events[type]) + " event_" +
             protocol::event_name(static_cast<protocol::EventType>(type)) + ";";

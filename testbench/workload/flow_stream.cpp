@@ -85,7 +85,8 @@ void Flow::await_progress(Sender& sender) {
   }
   // The program looks at the peer's count in memory as well as for completions.
   constexpr Time kLook = nanoseconds(100);
-  while (need(sender) == Need::kRecv && !local.send_cq->failed && !local.host.verbs.has_completion(*local.send_cq)) {
+  while (need(sender) == Need::kRecv && !local.send_cq->failed &&
+         !local.host.verbs.has_completion(*local.send_cq)) {
     local.core.spend(config_.cpu.poll_cost);
     local.waiting.pause(std::max(kLook, config_.workload.poll_interval));
   }

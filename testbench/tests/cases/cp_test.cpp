@@ -135,9 +135,9 @@ TEST(CaseCP, CP08_SleepingCoresAndIdleGaps) {
 }
 
 TEST(CaseCP, CP08_MixedGapsHaveTwoModesAndTheDeviceSeesNeither) {
-  const Settings states = {{"cpu.sleep1_after", "20us"},      {"cpu.sleep1_exit", "2us"},
-                           {"cpu.sleep2_after", "200us"},     {"cpu.sleep2_exit", "100us"},
-                           {"workload.iterations", "40"},     {"sim.warmup", "2"},
+  const Settings states = {{"cpu.sleep1_after", "20us"},     {"cpu.sleep1_exit", "2us"},
+                           {"cpu.sleep2_after", "200us"},    {"cpu.sleep2_exit", "100us"},
+                           {"workload.iterations", "40"},    {"sim.warmup", "2"},
                            {"workload.completion", "event"}, {"workload.gap", "10us"}};
   const ProgramRun even = run_well(with(kPingPong, states));
   const ProgramRun mixed = run_well(with(with(kPingPong, states), {{"workload.long_gap", "1ms"}}));

@@ -162,8 +162,8 @@ TEST(CaseOR, OR03_APacketIsSeenLineByLineUntilItsCompletion) {
   });
 }
 
-/// Samples of 4 KiB in two pages while a WRITE with immediate brings them: how often the second page
-/// had bytes that the first one lacked. The root complex knows the second page's address, the
+/// Samples of 4 KiB in two pages while a WRITE with immediate brings them: how often the second
+/// page had bytes that the first one lacked. The root complex knows the second page's address, the
 /// first one's it looks up for a microsecond.
 std::uint32_t later_lines_first(const char* relaxed) {
   constexpr std::uint32_t kBytes = 4096;
@@ -191,8 +191,8 @@ std::uint32_t later_lines_first(const char* relaxed) {
               host::Status::kOk);
     rig.b.await_recv();
     rig.settle();
-    ASSERT_EQ(rig.a.post(WrOpcode::kRdmaWriteWithImm, mine.address, mine.region.lkey, kBytes, target,
-                         theirs.region.rkey),
+    ASSERT_EQ(rig.a.post(WrOpcode::kRdmaWriteWithImm, mine.address, mine.region.lkey, kBytes,
+                         target, theirs.region.rkey),
               host::Status::kOk);
     while (!rig.b.verbs().has_completion(*rig.b.recv_cq)) {
       const Bytes seen = rig.b.bytes_at(target, kBytes);

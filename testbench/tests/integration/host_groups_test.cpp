@@ -43,16 +43,16 @@ TEST_P(HostGroups, ChangeNoFigure) {
 
 INSTANTIATE_TEST_SUITE_P(
     Streams, HostGroups,
-    ::testing::Values(
-        Settings{{"transport.protocol", "rocev2"}},
-        Settings{{"transport.protocol", "ib"}, {"workload.op", "read"}},
-        Settings{{"transport.protocol", "iwarp"}, {"workload.op", "send"}},
-        Settings{{"transport.protocol", "rocev1"}, {"workload.bidirectional", "true"}},
-        Settings{{"workload.op", "write_imm"}, {"workload.completion", "event"}},
-        Settings{{"workload.threads", "2"},
-                 {"workload.msg_size", "64"},
-                 {"workload.iterations", "20000"}},
-        Settings{{"fabric.hosts", "7"}}));
+    ::testing::Values(Settings{{"transport.protocol", "rocev2"}},
+                      Settings{{"transport.protocol", "ib"}, {"workload.op", "read"}},
+                      Settings{{"transport.protocol", "iwarp"}, {"workload.op", "send"}},
+                      Settings{{"transport.protocol", "rocev1"},
+                               {"workload.bidirectional", "true"}},
+                      Settings{{"workload.op", "write_imm"}, {"workload.completion", "event"}},
+                      Settings{{"workload.threads", "2"},
+                               {"workload.msg_size", "64"},
+                               {"workload.iterations", "20000"}},
+                      Settings{{"fabric.hosts", "7"}}));
 
 // What concerns several pairs happens in the order of time.
 TEST(HostGroups, TrafficBetweenGroupsIsSimulatedTogether) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Multicast of datagrams: who gets a copy and who does not, what the headers say, wrong use.
+#include "protocol/multicast.h"
+
 #include <gtest/gtest.h>
 
 #include "nic/multicast_groups.h"
-#include "protocol/multicast.h"
 #include "support/captured_rig.h"
 #include "support/tshark.h"
 #include "support/verbs_rig.h"
@@ -188,8 +189,9 @@ TEST_P(Multicast, WhatOneMemberCannotTakeIsNoneOfTheOthersBusiness) {
     for (const auto& m : {without_recv, other_qkey, ready}) EXPECT_EQ(g.attach(m), Status::kOk);
     host::verbs::QpAttr attr;
     attr.qkey = kRigQkey + 1;
-    ASSERT_EQ(rig.b.verbs().modify_qp(rig.b.core, *other_qkey.qp, attr, protocol::QpAttrMask::kQkey),
-              Status::kOk);
+    ASSERT_EQ(
+        rig.b.verbs().modify_qp(rig.b.core, *other_qkey.qp, attr, protocol::QpAttrMask::kQkey),
+        Status::kOk);
     g.publish(*rig.a.qp);
     EXPECT_EQ(g.takers(rig.b, rig.a.qp->qpn), Numbers{ready.qp->qpn});
     EXPECT_EQ(rig.b.node.nic.transport().counters().qkey_violations, 1U);

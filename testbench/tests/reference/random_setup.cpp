@@ -152,9 +152,9 @@ void RandomRunner::make_lane(Connection& connection, std::uint32_t from,
   lane.exposed =
       make_area(to, pd_[to], kAreaBytes,
                 kAccessLocalWrite | kAccessRemoteWrite | kAccessRemoteRead | kAccessMwBind);
-  lane.counters = make_area(to, pd_[to], kCounterBytes,
-                            kAccessLocalWrite | kAccessRemoteAtomic | kAccessRemoteRead |
-                                on_demand(may_wait));
+  lane.counters =
+      make_area(to, pd_[to], kCounterBytes,
+                kAccessLocalWrite | kAccessRemoteAtomic | kAccessRemoteRead | on_demand(may_wait));
   lane.inbox = make_area(to, pd_[to], kAreaBytes, kAccessLocalWrite | on_demand(may_wait));
   lane.peer_foreign =
       make_area(to, foreign_pd_[to], kAreaBytes, kAccessLocalWrite | kAccessRemoteMask);

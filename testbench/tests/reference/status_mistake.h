@@ -60,8 +60,8 @@ class Mistaken {
     attr.srq = nullptr;
     attr.max_send_wr = kSendDepth;
     if (cause_ == Cause::kSendCqFull) send_cq_ = rig_.a.verbs().create_cq(rig_.a.core, 1);
-    from_ = rig_.a.make_qp(attr, send_cq_ != nullptr ? *send_cq_ : *rig_.a.send_cq,
-                           *rig_.a.recv_cq);
+    from_ =
+        rig_.a.make_qp(attr, send_cq_ != nullptr ? *send_cq_ : *rig_.a.send_cq, *rig_.a.recv_cq);
     if (cause_ != Cause::kNotReadyToSend) join();
     if (cause_ == Cause::kPeerInError) {
       host::verbs::QpAttr error;
@@ -120,8 +120,7 @@ class Mistaken {
     Sge nothing{0, 0, 0};
     host::verbs::SendWr filler = wr_;
     const bool at_peer = cause_ == Cause::kRecvCqFull;
-    filler.opcode =
-        at_peer || service_ == Service::kUd ? WrOpcode::kSend : WrOpcode::kRdmaWrite;
+    filler.opcode = at_peer || service_ == Service::kUd ? WrOpcode::kSend : WrOpcode::kRdmaWrite;
     filler.flags = at_peer ? 0 : std::uint32_t{SendFlags::kSignaled};
     filler.sg_list = &nothing;
     filler.num_sge = 0;
@@ -152,15 +151,16 @@ class Mistaken {
   void prepare() {
     using protocol::kAccessLocalWrite;
     using protocol::kAccessOnDemand;
-    local_ = rig_.a.buffer(kPage, cause_ == Cause::kLocalNoWrite  ? 0
+    local_ = rig_.a.buffer(kPage, cause_ == Cause::kLocalNoWrite ? 0
                                   : cause_ == Cause::kLocalPaged ? kAll | kAccessOnDemand
                                                                  : kAll);
-    remote_ = rig_.b.buffer(kPage, cause_ == Cause::kRemoteNoRight  ? kAccessLocalWrite
+    remote_ = rig_.b.buffer(kPage, cause_ == Cause::kRemoteNoRight ? kAccessLocalWrite
                                    : cause_ == Cause::kRemotePaged ? kAll | kAccessOnDemand
                                                                    : kBindable);
-    inbox_ = rig_.b.buffer(kPage, cause_ == Cause::kRecvNoWrite  ? 0
-                                  : cause_ == Cause::kRecvPaged ? kAccessLocalWrite | kAccessOnDemand
-                                                                : kAccessLocalWrite);
+    inbox_ =
+        rig_.b.buffer(kPage, cause_ == Cause::kRecvNoWrite ? 0
+                             : cause_ == Cause::kRecvPaged ? kAccessLocalWrite | kAccessOnDemand
+                                                           : kAccessLocalWrite);
     rig_.a.fill(local_.address, Bytes(kPage, 0x22));
     rig_.b.fill(remote_.address, Bytes(kPage, 0x11));
     rig_.b.fill(inbox_.address, Bytes(kPage, 0x33));
@@ -570,7 +570,7 @@ class Mistaken {
   const Cause cause_;
   const WrOpcode opcode_;
   const Service service_;
-  host::verbs::SharedReceiveQueue* srq_ = nullptr;  ///< of the responder; null: a queue of its own
+  host::verbs::SharedReceiveQueue* srq_ = nullptr;   ///< of the responder; null: a queue of its own
   host::verbs::CompletionQueue* send_cq_ = nullptr;  ///< of the requester; null: the rig's
   host::verbs::CompletionQueue* recv_cq_ = nullptr;  ///< of the responder; likewise
   QueuePair* from_ = nullptr;

@@ -233,15 +233,15 @@ Consequence lost_here() {
 
 /// The responder cannot carry it out: class C of IBTA vol 1, 9.9.3.
 Consequence operational(Service service) {
-  Consequence c = remote(WcStatus::kRemoteOperationError, service == Service::kIwarp
-                                                               ? Wire::kRdmapOperation
-                                                               : Wire::kNakOperational);
+  Consequence c =
+      remote(WcStatus::kRemoteOperationError,
+             service == Service::kIwarp ? Wire::kRdmapOperation : Wire::kNakOperational);
   c.responder_events = {EventType::kQpFatal};
   return c;
 }
 
-/// A page that is not there: the responder asks to wait where it can, and the request is sent again;
-/// who only waits for data (READ, atomics) is not told.
+/// A page that is not there: the responder asks to wait where it can, and the request is sent
+/// again; who only waits for data (READ, atomics) is not told.
 Consequence paged(WrOpcode opcode, Service service) {
   Consequence c = success(opcode);
   const bool puts_off = service != Service::kIwarp && !fetches(opcode);

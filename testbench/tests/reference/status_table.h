@@ -99,7 +99,7 @@ enum class Cause {
   kWindow1Unbound,
   kWindow1OtherQp,  ///< bound through another queue pair, which does not matter
   // READs and atomics that the responder keeps.
-  kNoResources,  ///< max_dest_rd_atomic is 0
+  kNoResources,   ///< max_dest_rd_atomic is 0
   kTooManyReads,  ///< one under way, and max_dest_rd_atomic is 1
   // Queues.
   kSrqEmpty,
@@ -108,7 +108,7 @@ enum class Cause {
   // What the device cannot read of its host's memory.
   kWqeUnreadable,
   kContextUnreadable,
-  kKeyUnreadable,   ///< the entry of the key that the requester names for itself
+  kKeyUnreadable,      ///< the entry of the key that the requester names for itself
   kPeerKeyUnreadable,  ///< the entry of the key at the peer, of its RECV's buffer
   kPeerContextUnreadable,
   kRecvUnreadable,

@@ -106,8 +106,7 @@ class Attempt : private Mistaken {
   }
 
   void judge_recvs() {
-    std::vector<Wc> recvs =
-        taken(rig_.b, recv_cq_ != nullptr ? *recv_cq_ : *rig_.b.recv_cq, *to_);
+    std::vector<Wc> recvs = taken(rig_.b, recv_cq_ != nullptr ? *recv_cq_ : *rig_.b.recv_cq, *to_);
     if (recv_cq_ != nullptr) {
       ASSERT_FALSE(recvs.empty());
       EXPECT_EQ(recvs.front().wr_id, 77U) << "the filler";
