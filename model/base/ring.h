@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -58,7 +59,7 @@ class Ring {
 
  private:
   void grow() {
-    const std::size_t larger = capacity_ == 0 ? 4 : capacity_ * 2;
+    const std::uint32_t larger = capacity_ == 0 ? 4 : capacity_ * 2;
     auto moved = std::make_unique<T[]>(larger);
     for (std::size_t i = 0; i < size_; ++i) moved[i] = std::move((*this)[i]);
     data_ = std::move(moved);
@@ -67,9 +68,9 @@ class Ring {
   }
 
   std::unique_ptr<T[]> data_;
-  std::size_t capacity_ = 0;
-  std::size_t head_ = 0;
-  std::size_t size_ = 0;
+  std::uint32_t capacity_ = 0;  // 32 bits each: rings are most of what an idle queue pair is
+  std::uint32_t head_ = 0;
+  std::uint32_t size_ = 0;
 };
 
 }  // namespace rnic

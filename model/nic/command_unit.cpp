@@ -336,7 +336,7 @@ void CommandUnit::reset(QpContext& qp, Time now) {
   qp.sq.clear();
   qp.tx_number = qp.sq_base;
   qp.tx_offset = 0;
-  qp.dc = {};
+  qp.dc.reset();
   qp.outstanding_reads = 0;
   qp.sq_producer = qp.sq_fetched = 0;
   qp.sq_cut.clear();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nic/dc_unit.h"
 
+#include <memory>
+
 namespace rnic::nic {
 
 DcUnit::DcUnit(const config::DcConfig& config, std::uint64_t seed, const std::string& stream)
@@ -10,7 +12,8 @@ DcUnit::DcUnit(const config::DcConfig& config, std::uint64_t seed, const std::st
       rng_(seed, stream) {}
 
 Time DcUnit::ready(QpContext& qp, Time now) {
-  DcState& dc = qp.dc;
+  if (qp.dc == nullptr) qp.dc = std::make_unique<DcState>();
+  DcState& dc = *qp.dc;
   if (qp.entry(qp.tx_number) == nullptr) return kTimeZero;
   if (qp.tx_number >= dc.drawn_until) {
     dc.wanted = static_cast<std::uint32_t>(rng_.below(targets_));

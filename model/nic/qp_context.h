@@ -59,32 +59,33 @@ struct QpContext : transport::QueuePair {
   // Receives: from a ring of its own or from a shared one.
   RecvQueue own_rq;
   RecvQueue* rq = &own_rq;
-  bool send_failed = false;  ///< a request failed before it left: none behind it may leave
-  bool drain_event = false;  ///< in SQD: raise SQ_DRAINED when nothing is under way
-  bool established = false;  ///< a request has arrived
-  bool recv_told = false;    ///< the RECV of the message that is refused has its completion
-  bool recv_held = false;    ///< shared: `held` belongs to the message that is arriving
-  protocol::RecvWqe held;
-
-  /// The RECV of the message that is arriving; acquired before.
-  const protocol::RecvWqe& recv() const { return rq->shared() ? held : rq->wqes.front(); }
-
-  // Scheduling.
-  bool request_ready = false;     ///< in the scheduler's request list
-  bool response_ready = false;    ///< in the scheduler's response list
-  bool response_later = false;    ///< an event is set for its first response
-  bool request_later = false;     ///< an event is set for its next request
-  Time request_from{0};           ///< its next request is not picked for a time before
-  Time response_from{0};          ///< likewise
-  Time sq_decoded{0};             ///< the decoder has begun with everything fetched so far
+  bool send_failed = false;     ///< a request failed before it left: none behind it may leave
+  bool drain_event = false;     ///< in SQD: raise SQ_DRAINED when nothing is under way
+  bool established = false;     ///< a request has arrived
+  bool recv_told = false;       ///< the RECV of the message that is refused has its completion
+  bool recv_held = false;       ///< shared: `held` belongs to the message that is arriving
+  bool request_ready = false;   ///< in the scheduler's request list
+  bool response_ready = false;  ///< in the scheduler's response list
+  bool response_later = false;  ///< an event is set for its first response
+  bool request_later = false;   ///< an event is set for its next request
+  bool timer_pending = false;
   std::uint8_t granule_open = 0;  ///< bit 0 requests, bit 1 responses: the newest packet waits for
                                   ///< others of its granule
-  bool timer_pending = false;
+  std::uint8_t roles_used = 0;    ///< of its halves: 1 requester, 2 responder
+  std::unique_ptr<protocol::RecvWqe> held;  ///< a third of a queue pair's bytes, seldom needed
+
+  /// The RECV of the message that is arriving; acquired before.
+  const protocol::RecvWqe& recv() const { return rq->shared() ? *held : rq->wqes.front(); }
+
+  // Scheduling.
+  Time request_from{0};   ///< its next request is not picked for a time before
+  Time response_from{0};  ///< likewise
+  Time sq_decoded{0};     ///< the decoder has begun with everything fetched so far
   Time timer_at{0};
-  Time request_free_at{0};   ///< its engine takes the next request (nic.qp_rate)
-  Time response_free_at{0};  ///< likewise of READ data (nic.read_engine_rate)
-  DcState dc;
-  Time engine_busy{0};  ///< of its busier engine's work, in the measured window
+  Time request_free_at{0};      ///< its engine takes the next request (nic.qp_rate)
+  Time response_free_at{0};     ///< likewise of READ data (nic.read_engine_rate)
+  std::unique_ptr<DcState> dc;  ///< null: never asked for a connection
+  Time engine_busy{0};          ///< of its busier engine's work, in the measured window
 
   // Packets of this QP leave the transmit pipeline, and enter the responder, in order.
   TxJob* tx_head = nullptr;
@@ -104,7 +105,6 @@ struct QpContext : transport::QueuePair {
   RxJob* behind_atomics = nullptr;
 
   // Stage instants of the latest doorbell and pick, for messages whose WQE is decoded later.
-  std::uint8_t roles_used = 0;  ///< of its halves: 1 requester, 2 responder
   Time doorbell_at{0};
   Time picked_at{0};
   Time context_at{0};

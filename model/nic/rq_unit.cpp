@@ -121,7 +121,8 @@ void RqUnit::dma_failed(const pcie::DmaFault& fault) {
 /// The RECV at the head of a shared queue is the message's from now on.
 void RqUnit::take_shared(QpContext& qp, Time t) {
   RecvQueue& queue = *qp.rq;
-  qp.held = queue.wqes.front();
+  if (qp.held == nullptr) qp.held = std::make_unique<protocol::RecvWqe>();
+  *qp.held = queue.wqes.front();
   qp.recv_held = true;
   drop_front(queue);
   if (queue.wqes.size() * 2 <= prefetch_) fetch(queue, t);
@@ -297,7 +298,7 @@ void RqUnit::flush_one(QpContext& qp, const protocol::RecvWqe& recv, Time t) {
 void RqUnit::flush(QpContext& qp, Time t) {
   RecvQueue& queue = *qp.rq;
   if (queue.shared()) {
-    if (qp.recv_held) flush_one(qp, qp.held, t);
+    if (qp.recv_held) flush_one(qp, *qp.held, t);
     qp.recv_held = false;
     if (events.size() > 0) {
       events->raise({protocol::EventType::kQpLastWqeReached, qp.qpn}, t);

@@ -154,6 +154,17 @@ struct QueuePair {
   protocol::AddressVector av;
   std::uint32_t qkey = 0;  ///< datagrams: what arrives must name it
 
+  // One byte each, together: a hundred thousand idle queue pairs are not a rare set-up.
+  Hold hold = Hold::kNone;      ///< why it could not send when it was last asked to
+  bool implied_nak = false;     ///< a lost READ response was noticed and asked for; until progress
+  bool resend_due = false;      ///< selective repeat: a gap may have to be filled
+  bool credit_limited = false;  ///< the responder tells how many RECVs it has
+  bool sequence_nak_sent = false;
+  bool failed = false;             ///< a fatal NAK was queued; the QP goes to ERR when it is sent
+  std::optional<Refusal> refusal;  ///< why, when `failed` because the responder half refused
+  PathNews path_news = PathNews::kNone;
+  bool cnp_due = false;
+
   // Requester. `sq` holds decoded WQEs from the oldest not completed to the newest fetched.
   Ring<SendEntry> sq;
   std::uint64_t sq_base = 0;       ///< number of sq.front() since creation
@@ -163,28 +174,21 @@ struct QueuePair {
   std::uint32_t una_psn = 0;       ///< oldest unacknowledged
   std::uint32_t max_sent_psn = 0;  ///< one past the highest PSN ever planned
   std::uint32_t outstanding_reads = 0;
-  bool implied_nak = false;    ///< a lost READ response was noticed and asked for; until progress
-  bool resend_due = false;     ///< selective repeat: a gap may have to be filled
-  std::uint32_t next_ssn = 1;  ///< send sequence number of the next message to be issued
+  std::uint32_t next_ssn = 1;      ///< send sequence number of the next message to be issued
   std::uint32_t credit_limit = 0;  ///< LSN: messages up to this one find a RECV
   std::uint32_t credit_wait = 0;   ///< SSN of the last message that had to wait for a RECV
-  bool credit_limited = false;     ///< the responder tells how many RECVs it has
   std::uint32_t retries_left = 0;
   std::uint32_t rnr_retries_left = 0;
   std::uint32_t quick_retries = 0;   ///< of adaptive retransmission, since progress
   Time retry_deadline = kTimeNever;  ///< acknowledgement timer, kTimeNever when not running
   Time rnr_until{0};                 ///< no requests before (RNR NAK)
-  Hold hold = Hold::kNone;           ///< why it could not send when it was last asked to,
-  Time held_since{0};                ///< and since when
+  Time held_since{0};                ///< since when it could not send: see `hold`
 
   // Responder.
   std::uint32_t expected_psn = 0;
   std::uint32_t msn = 0;
   std::uint32_t receives_posted = 0xFFFF'FFFF;  ///< RECVs not taken, as the NIC knows; shared: many
-  bool sequence_nak_sent = false;
-  bool failed = false;             ///< a fatal NAK was queued; the QP goes to ERR when it is sent
-  std::optional<Refusal> refusal;  ///< why, when `failed` because the responder half refused
-  std::uint32_t reads_in_service = 0;  ///< READs and atomics whose answer has not left
+  std::uint32_t reads_in_service = 0;           ///< READs and atomics whose answer has not left
   InboundMessage inbound;
   InboundMessage inbound_before;  ///< as it was before the packet in hand, should it be refused
   Time next_ack_at{0};            ///< ACK moderation: none before
@@ -193,12 +197,10 @@ struct QueuePair {
 
   std::unique_ptr<ConnectionState> connection;
   std::unique_ptr<MigrationPath> migration;  ///< null: there never was an alternate path
-  PathNews path_news = PathNews::kNone;
 
   // Congestion control.
   std::unique_ptr<DcqcnReactionPoint> rate;  ///< null: as fast as the line
   Time next_cnp_at{0};                       ///< no CNP before
-  bool cnp_due = false;
 
   SendEntry* entry(std::uint64_t number) {
     return number < sq_base || number - sq_base >= sq.size()
