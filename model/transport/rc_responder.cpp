@@ -208,7 +208,7 @@ void RcTransport::handle_duplicate(QueuePair& qp, const Incoming& in, Time now, 
   const ResponderResource* resource = find_resource(qp, in.bth.psn);
   if (resource == nullptr || resource->atomic != (in.info.kind == OpcodeKind::kAtomic)) return;
   if (resource->atomic) {
-    if (!resource->pending) repeat_atomic(qp, *resource, now);  // else its answer is to come
+    repeat_atomic(qp, *resource, now);
     return;
   }
   // Re-read memory and answer again, from where the requester misses data (9.7.5.1.3).
@@ -233,6 +233,7 @@ void RcTransport::repeat_atomic(QueuePair& qp, const ResponderResource& resource
   plan.duplicate = true;
   plan.psn = resource.psn;
   plan.original = resource.original;
+  plan.deferred = resource.pending;  // the first answer, to come, will find the requester elsewhere
   push_read_response(qp, plan, now, nullptr);
 }
 
@@ -293,7 +294,6 @@ void RcTransport::answer_atomic(QueuePair& qp, const RxPlan& plan, Time now) {
     response.pending = false;
     response.original = plan.original;
     response.ready = now;
-    break;
   }
   for (std::size_t i = qp.resources.size(); i-- > 0;) {
     ResponderResource& resource = qp.resources[i];

@@ -3,6 +3,8 @@
 // like), and what the transport makes of the loss of exactly that frame.
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "support/program.h"
 
 namespace rnic::testbench {
@@ -74,6 +76,31 @@ TEST_P(FaultTargets, RatesStrikeTheKindsThatAreNamed) {
   EXPECT_EQ(all.number("/completions/success"), 0);
   EXPECT_EQ(all.number("/completions/retry_exceeded_error"), 1);
   EXPECT_EQ(all.counter("rx_write_requests"), 1U);  // it arrived each time
+}
+
+// The requester notices a lost answer by the next one and asks again for that operation and all
+// behind it, some of which are still being executed at the responder: each is answered again, when
+// it has been, so no time-out is needed (IBTA vol 1, 9.7.5.1.4). Only the last answers have none
+// behind them.
+TEST(FaultOfOneAnswer, InADeepQueueIsFoundByTheNext) {
+  constexpr int kOperations = 40;
+  for (const std::string protocol : {"ib", "rocev1", "rocev2"}) {
+    for (const std::string op : {"atomic_fadd", "atomic_cas", "read"}) {
+      const int step = protocol == "rocev2" ? 2 : 9;
+      for (int lost_answer = 1; lost_answer < kOperations; lost_answer += step) {
+        const ProgramRun run = run_well(with(
+            writes(protocol), {{"workload.op", op},
+                               {"workload.msg_size", "8"},
+                               {"workload.depth", "16"},
+                               {"workload.iterations", std::to_string(kOperations)},
+                               {"link.drop_list", "response:" + std::to_string(lost_answer)}}));
+        EXPECT_EQ(lost(run), 1) << protocol << ' ' << op << ' ' << lost_answer;
+        EXPECT_EQ(run.number("/completions/success"), kOperations);
+        EXPECT_EQ(run.counter("local_ack_timeout_err"), 0U)
+            << protocol << ' ' << op << ' ' << lost_answer;
+      }
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Wires, FaultTargets, ::testing::ValuesIn(all_protocols()),
