@@ -55,12 +55,16 @@ std::uint64_t automatic_rx_buffer(const Config& config) {
 }
 
 /// For which an unacknowledged message is waited for: a thousand times the round trip of a short
-/// path, and what a long path and a slow one add.
+/// path, and twice what a long path, a slow one and programs that do not look all the time add to
+/// the way there and back. Headers may take half of the wire.
 Time automatic_answer_timeout(const Config& config) {
-  constexpr double kSlowest = 0.5;  // Gb/s
+  constexpr double kSlowest = 0.5;  // Gb/s, of a slow host
+  const double rate = std::min(kSlowest, config.link.rate.to_gbps() / 2);
   const double bits = 8.0 * static_cast<double>(config.workload.msg_size);
-  return microseconds(1000) + 4 * (config.link.delay + config.link.reorder_delay) +
-         nanoseconds(static_cast<std::int64_t>(bits / kSlowest));
+  const Time message = nanoseconds(static_cast<std::int64_t>(bits / rate));
+  const Time away = config.cpu.preempt_probability > 0 ? config.cpu.preempt_time : kTimeZero;
+  return microseconds(1000) + 4 * (config.link.delay + config.link.reorder_delay + message +
+                                   config.workload.poll_interval + away);
 }
 
 /// Bytes of posted writes that a root complex buffers: twice what its link carries from the

@@ -256,8 +256,9 @@ void add_queues(ParameterTable& table) {
       .range(0, 3600e9)
       .or_auto()
       .assumed(
-          "a thousand round trips of a short cable, and what the message takes at 0.5 Gb/s; "
-          "perftest would wait for ever")
+          "a thousand round trips of a short cable, and twice what cables, pauses of the programs "
+          "and the message, at 0.5 Gb/s or half of a slower link, add each way; perftest would "
+          "wait for ever")
       .means(
           "latency pattern of UC and UD: a message whose answer takes longer counts as lost, and "
           "the client goes on with the next; 0, and with workload.completion=event: it waits for "

@@ -70,10 +70,15 @@ void check_what_programs_ignore(const Config& config) {
   need(w.mrs == 1, "workload.mrs=1");
   need(w.local_memory == BufferMemory::kHost && w.remote_memory == BufferMemory::kHost,
        "workload.local_memory=host and workload.remote_memory=host");
-  need(
-      config.transport.type == TransportType::kRc || !loses_packets(config),
-      "transport.type=rc where packets are lost or reordered: it would wait for ever for a message "
-      "that nobody sends again");
+  const bool twice = config.link.duplicate_rate > 0 || !config.link.duplicate_list.empty();
+  need(config.transport.type == TransportType::kRc || !(loses_packets(config) || twice),
+       "transport.type=rc where packets are lost, reordered or come twice: it would wait for ever "
+       "for "
+       "a message that nobody sends again, or take one for another");
+  const bool reads_control_words =
+      w.program == Program::kRendezvous || w.program == Program::kRingBuffer;
+  need(config.sim.payload == PayloadMode::kBytes || !reads_control_words,
+       "sim.payload=bytes for rendezvous and ring_buffer: they act on what they receive");
 }
 
 /// The probe is a WRITE whose acknowledgement tells how long it took.

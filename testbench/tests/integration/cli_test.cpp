@@ -93,6 +93,12 @@ TEST(CliTest, BadValues) {
   expect_error("run --link.ets=1:10", 2, "link.vl_arb_high");
   expect_error("run --workload.program=kv_store --workload.op=dma_read", 2, "workload.program");
   expect_error("run --workload.program=kv_store --transport.type=ud", 2, "workload.program");
+  expect_error("run --workload.program=rendezvous --sim.payload=none", 2, "sim.payload=bytes");
+  expect_error("run --workload.program=ring_buffer --sim.payload=none", 2, "sim.payload=bytes");
+  for (const char* fault : {"link.duplicate_rate=0.1", "link.duplicate_list=3"}) {
+    expect_error(std::string("run --workload.program=ping_pong --transport.type=ud --") + fault, 2,
+                 "transport.type=rc");
+  }
 }
 
 TEST(CliTest, BadFiles) {

@@ -125,7 +125,7 @@ class UnreliablePingPong : public ::testing::TestWithParam<std::tuple<std::strin
 
 // Packets 1, 3, 5 are pings. The third is lost, so that 6, 8, ... are pings, and 21 is a pong. Each
 // costs one turn of 50; the others are as ever, and the program waits for 1 ms and 4 x (10 ns +
-// 1 us) and what 64 B take at 0.5 Gb/s, 1,024 ns.
+// 1 us + what 64 B take at 0.5 Gb/s, 1,024 ns).
 TEST_P(UnreliablePingPong, GoesOnBehindALostMessage) {
   const ProgramRun whole = run_well(settings());
   const ProgramRun run = run_well(with(settings(), {{"link.drop_list", "5,21"}}));
@@ -138,7 +138,7 @@ TEST_P(UnreliablePingPong, GoesOnBehindALostMessage) {
   double sum = 0;
   for (const auto& row : run.result["breakdown_ns"]) sum += row["mean"].get<double>();
   EXPECT_NEAR(sum, run.number("/latency_ns/mean"), run.number("/latency_ns/mean") / 1000);
-  const double waited = 1e6 + 4 * 1010 + 1024;
+  const double waited = 1e6 + 4 * (1010 + 1024);
   EXPECT_NEAR(run.number("/window_ns"), 2 * waited + 48 * 2 * run.number("/latency_ns/mean"),
               0.01 * waited);
 }
@@ -148,6 +148,33 @@ TEST_P(UnreliablePingPong, TheLimitIsAKey) {
       run_well(with(settings(), {{"link.drop_list", "7"}, {"workload.answer_timeout", "50us"}}));
   EXPECT_EQ(messages(run, "lost"), 1);
   EXPECT_NEAR(run.number("/window_ns"), 50e3 + 49 * 2 * run.number("/latency_ns/mean"), 2e3);
+}
+
+// Nothing is lost where all is slow: a large message on the slowest link in the smallest packets,
+// and programs that look now and then.
+TEST_P(UnreliablePingPong, SlowIsNotLost) {
+  const ProgramRun large = run_well(with(settings(), {{"workload.msg_size", "256"},
+                                                      {"link.rate", "1Gbps"},
+                                                      {"transport.mtu", "256"},
+                                                      {"workload.iterations", "5"}}));
+  EXPECT_EQ(messages(large, "lost"), 0);
+  EXPECT_LT(large.number("/throughput_gbps"), 1);
+  const ProgramRun lazy = run_well(
+      with(settings(), {{"workload.poll_interval", "10ms"}, {"workload.iterations", "5"}}));
+  EXPECT_EQ(messages(lazy, "lost"), 0);
+}
+
+TEST(UnreliablePingPongOfLargeMessages, AMebibyteAtAGigabitIsNotLost) {
+  const ProgramRun run = run_well({{"transport.type", "uc"},
+                                   {"workload.op", "send"},
+                                   {"workload.pattern", "latency"},
+                                   {"workload.msg_size", "1MiB"},
+                                   {"workload.iterations", "4"},
+                                   {"sim.warmup", "0"},
+                                   {"link.rate", "1Gbps"},
+                                   {"transport.mtu", "256"}});
+  EXPECT_EQ(messages(run, "lost"), 0);
+  EXPECT_LT(run.number("/throughput_gbps"), 0.93);  // 256 of at least 278 bytes
 }
 
 // As perftest, which waits for ever.
