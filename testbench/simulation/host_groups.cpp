@@ -28,10 +28,12 @@ bool independent(const config::Config& config) {
                        w.probe_size == config::kNoProbe && w.reg_rate == 0;
   // Marks and damaged bits are drawn by one generator for the whole switch.
   const bool own_chances = config.transport.ecn == 0 && !surprises(config);
-  // Who watches messages, or frames, sees those of all hosts in the order of time.
-  const bool unwatched =
-      config.sim.detail == config::SimDetail::kFull && config.output.traces.empty();
-  return pairs && streams && own_chances && unwatched;
+  return pairs && streams && own_chances;
+}
+
+/// Who watches messages, or frames, sees those of all hosts in the order of time.
+bool watched(const config::Config& config) {
+  return config.sim.detail != config::SimDetail::kFull || !config.output.traces.empty();
 }
 
 /// What the ports may hold at most fits into the switch's buffer: it is never full for anybody.
@@ -70,7 +72,7 @@ HostGroups::HostGroups(const config::Config& config)
 
 void HostGroups::run_apart(const System& system) const {
   if (!several() || system.config().sim.host_groups == config::HostGroups::kTogether ||
-      !buffer_suffices(*system.fabric_switch, system.config())) {
+      watched(system.config()) || !buffer_suffices(*system.fabric_switch, system.config())) {
     return;
   }
   Timelines::instance().set_apart([&system](Time present) { return present + reach(system); });

@@ -228,6 +228,8 @@ bool SteadyState::alike(const Snapshot& a, const Snapshot& b, const Snapshot& c)
     const FlowProgress& y = b.flows[flow];
     const FlowProgress& z = c.flows[flow];
     for (std::size_t qp = 0; qp < z.qps.size(); ++qp) {
+      // What is used for the first time misses all caches, period by period, and then no more.
+      if (x.qps[qp].done < x.qps[qp].lap) return false;
       if (!same_amount(x.qps[qp].posted, y.qps[qp].posted, z.qps[qp].posted) ||
           !same_amount(x.qps[qp].done, y.qps[qp].done, z.qps[qp].done) ||
           z.qps[qp].posted - y.qps[qp].posted != z.qps[qp].done - y.qps[qp].done) {

@@ -16,6 +16,9 @@ bool surprises(const config::Config& config) {
   return chance > 0 || listed || link.down_time > kTimeZero ||
          config.fabric.silent_host != config::kNoHost ||
          config.fabric.fatal_host != config::kNoHost ||
+         config.workload.odp != config::OnDemand::kNone ||
+         config.workload.registration != config::Registration::kAhead ||
+         config.workload.reg_rate > 0 || config.workload.probe_size != config::kNoProbe ||
          config.workload.access != config::Access::kSequential ||
          config.workload.qp_order != config::QpOrder::kInTurn;
 }

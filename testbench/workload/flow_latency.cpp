@@ -37,6 +37,8 @@ void Flow::arm(Player& me) {
       std::max<std::uint64_t>(1, config_.workload.msg_size) - 1;
   host::PhysicalMemory& memory = me.self->host.memory;
   memory.unwatch(me.watch);
+  std::uint8_t seen = 0;  // looking at the byte brings its page in, where nothing has pinned it
+  me.self->host.space.read(last_byte, &seen, 1);
   me.watch = memory.watch(*me.self->host.space.translate(last_byte), 1, &me.spot);
   me.spots_seen = me.spot.writes();
 }

@@ -292,7 +292,10 @@ bool Flow::measuring() const {
 FlowProgress Flow::progress() const {
   FlowProgress all;
   for (const Sender& sender : senders_) {
-    for (const Sender::PerQp& qp : sender.qps) all.qps.push_back({qp.posted, qp.done, qp.quota});
+    const std::uint64_t lap = sender.local->total_slots();
+    for (const Sender::PerQp& qp : sender.qps) {
+      all.qps.push_back({qp.posted, qp.done, qp.quota, lap});
+    }
     all.completed.push_back(sender.completed);
     all.delivered.push_back(config_.workload.msg_size == 0 ? 0 : sender.meter.delivered());
   }

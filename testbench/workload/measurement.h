@@ -67,6 +67,7 @@ struct FlowProgress {
     std::uint64_t posted = 0;
     std::uint64_t done = 0;
     std::uint64_t quota = 0;  ///< messages in all
+    std::uint64_t lap = 0;    ///< messages from one use of a buffer to the next
   };
   std::vector<Qp> qps;
   std::vector<std::uint64_t> completed;  ///< messages of each direction

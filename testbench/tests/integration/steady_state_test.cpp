@@ -102,5 +102,29 @@ TEST(SteadyState, ChanceIsNeverForeseen) {
   }
 }
 
+// What happens once, or without regard to the stream, must not be taken for its period: pages that
+// are missing, regions that are used for the first time, registrations.
+TEST(SteadyState, WhatComesOnceIsNotRepeated) {
+  const Settings small =
+      with(stream("rocev2"),
+           {{"workload.msg_size", "4096"}, {"workload.iterations", "4000"}, {"sim.warmup", "0"}});
+  EXPECT_GE(
+      saved_messages(with(small, {{"workload.odp", "explicit"}, {"workload.mr_size", "4MiB"}})), 0);
+  EXPECT_GE(saved_messages(with(small, {{"workload.mrs", "512"},
+                                        {"workload.mr_size", "16KiB"},
+                                        {"nic.mpt_cache.entries", "1024"}})),
+            0);
+  EXPECT_GE(saved_messages(with(small, {{"workload.registration", "each"}})), 0);
+  EXPECT_GE(saved_messages(with(small, {{"workload.reg_rate", "1000"}})), 0);
+}
+
+// Pairs that do the same at the same instants: which of them is first is the same, too.
+TEST(SteadyState, PairsKeepTheirFigures) {
+  EXPECT_GT(saved_messages(with(stream("rocev2"), {{"fabric.hosts", "8"},
+                                                   {"fabric.topology", "single_switch"},
+                                                   {"workload.traffic", "pair"}})),
+            0);
+}
+
 }  // namespace
 }  // namespace rnic::testbench
