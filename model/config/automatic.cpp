@@ -36,7 +36,8 @@ std::uint64_t automatic_window(const Config& config) {
   return std::clamp(static_cast<std::uint64_t>(2 * bytes / config.transport.mtu), kLeast, kMost);
 }
 
-/// 20 us of 100 Gb/s; more where pauses need it to lose nothing.
+/// 20 us of 100 Gb/s; more where pauses need it: as much as may still come after one begins, to
+/// lose nothing, and as much again, not to run dry until frames come after its end.
 std::uint64_t automatic_rx_buffer(const Config& config) {
   constexpr std::uint64_t kUsual = 256 * 1024;
   // The longest headers and trailers: RoCEv2 over IPv6 with a VLAN tag has 106 bytes of them.
@@ -51,7 +52,7 @@ std::uint64_t automatic_rx_buffer(const Config& config) {
           ? link.pfc_headroom
           : protocol::pfc_headroom({link.rate, link.delay, link.phy_latency, link.commit_ahead,
                                     link.pfc_response, frame});
-  return std::max(kUsual, headroom + 2 * std::uint64_t{frame});
+  return std::max(kUsual, 2 * (headroom + std::uint64_t{frame}));
 }
 
 /// For which an unacknowledged message is waited for: a thousand times the round trip of a short

@@ -313,7 +313,8 @@ void add_nic_parameters(ParameterTable& table) {
       .or_auto()
       .assumed("20 us of line rate at 100 Gb/s: rides out PCIe back-pressure, allows PFC headroom")
       .means(
-          "receive buffer of each virtual lane or priority; auto: 256 KiB, or what pauses need "
+          "receive buffer of each virtual lane or priority; auto: 256 KiB, or twice what pauses "
+          "need "
           "over the cable (its rate, its delay, link.pfc_*) if that is more");
   add_stages(table);
   add_atomics(table);

@@ -215,6 +215,39 @@ TEST(CaseCC, CC02_TheUnprotectedPriorityLoses) {
 // Two senders of 50 Gb/s are no load for links of 200 Gb/s, but the receiver's PCIe Gen3 x8
 // takes 57.6 Gb/s (8 GT/s x 8 x 128/130 x 256/280): its NIC pauses the network. At 25 Gb/s each it
 // does not.
+// The automatic receive buffer is enough for the line rate over any cable: pauses of a receiver
+// that keeps up are few, and after one the next frames come before the buffer has run dry. 4,096 B
+// of payload take 4,096 + 82 B of the wire.
+TEST(CaseCC, LongCablesKeepTheirRate) {
+  for (const char* rate : {"100Gbps", "400Gbps"}) {
+    for (const char* delay : {"1us", "3us", "20us"}) {
+      const ProgramRun run = run_well(with(streams("write"), {{"link.rate", rate},
+                                                              {"link.delay", delay},
+                                                              {"pcie.gen", "6"},
+                                                              {"workload.depth", "64"},
+                                                              {"workload.iterations", "4000"}}));
+      const double line = (std::string(rate) == "100Gbps" ? 100 : 400) * 4096.0 / 4178;
+      EXPECT_NEAR(run.number("/throughput_gbps"), line, 0.01 * line) << rate << ' ' << delay;
+      EXPECT_EQ(run.counter("out_of_sequence"), 0U) << rate << ' ' << delay;
+    }
+  }
+}
+
+// A receiver behind a slow PCIe link takes what that carries, however far the sender is.
+TEST(CaseCC, PausesOverALongCableCostNothing) {
+  const auto at = [](const char* delay) {
+    return run_well(with(streams("write"), {{"link.delay", delay},
+                                            {"pcie.gen", "3"},
+                                            {"pcie.lanes", "4"},
+                                            {"workload.depth", "64"},
+                                            {"workload.iterations", "4000"}}))
+        .number("/throughput_gbps");
+  };
+  const double near = at("100ns");
+  EXPECT_LT(near, 32);  // Gen3 x4
+  EXPECT_NEAR(at("50us"), near, 0.03 * near);
+}
+
 TEST(CaseCC, CC08_ASlowReceiverPausesTheNetwork) {
   const auto senders_at = [](const char* rate) {
     return run_well({{"transport.protocol", "rocev2"},
