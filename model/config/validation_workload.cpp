@@ -161,6 +161,12 @@ void check_buffers(const Config& config) {
     throw ConfigError(equals("workload.mrs", workload.mrs) +
                       " needs workload.mr_per_qp=true: else there is one region");
   }
+  if (config.transport.protocol == Protocol::kIwarp && workload.op == Op::kRead &&
+      workload.sges > 1 && workload.program == Program::kNone) {
+    throw ConfigError(
+        "an iWARP READ has one place to put its data (RFC 5040, 4.4), workload.sges=" +
+        std::to_string(workload.sges) + " does not fit (remedy: workload.sges=1)");
+  }
   if (is_atomic(workload.op) && (workload.sges > 1 || (workload.alignment | workload.offset) % 8)) {
     throw ConfigError(
         "atomics work on 8 B at multiples of 8 (remedy: workload.sges=1, workload.alignment and "

@@ -93,6 +93,8 @@ TEST(CliTest, BadValues) {
   expect_error("run --link.ets=1:10", 2, "link.vl_arb_high");
   expect_error("run --workload.program=kv_store --workload.op=dma_read", 2, "workload.program");
   expect_error("run --workload.program=kv_store --transport.type=ud", 2, "workload.program");
+  expect_error("run --workload.op=read --transport.protocol=iwarp --workload.sges=3", 2,
+               "workload.sges=1");
   expect_error("run --workload.program=rendezvous --sim.payload=none", 2, "sim.payload=bytes");
   expect_error("run --workload.program=ring_buffer --sim.payload=none", 2, "sim.payload=bytes");
   for (const char* fault : {"link.duplicate_rate=0.1", "link.duplicate_list=3"}) {
