@@ -66,7 +66,14 @@ void IbTransport::receive(QueuePair& qp, const protocol::Frame& frame, Time now,
   }
   plan = RxPlan{};
   const Incoming in = decode(frame);
-  if (frame.ecn_marked && qp.type == QpType::kUc) note_congestion(qp, now);
+  if (frame.ecn_marked) {
+    if (qp.type == QpType::kUc) {
+      note_congestion(qp, now);
+    } else {
+      ++counters_
+            .np_ecn_marked_roce_packets;  // a datagram's sender has no rate of its own to lower
+    }
+  }
   if (handle_cnp(qp, in, now)) return;
   if (in.info.transport != service_of(qp.type) || !pkeys_match(in.bth.pkey, qp.av.pkey)) return;
   if (qp.migration != nullptr) note_migration(qp, in.bth.migration, frame, encapsulation_);

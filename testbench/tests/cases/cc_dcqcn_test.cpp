@@ -172,5 +172,20 @@ TEST(CaseCC, CC14_MarksAloneChangeNothing) {
   EXPECT_GT(no_rp.counter("np_cnp_sent"), 0U);
 }
 
+// A marked datagram is counted, and answered by nothing: its queue pair sends to many, and no rate
+// of the sender belongs to this one.
+TEST(CaseCC, MarkedDatagramsAreCounted) {
+  const ProgramRun run =
+      run_well(with(with(incast(3, "100Gbps", 0), kDcqcn), {{"transport.type", "ud"},
+                                                            {"workload.op", "send"},
+                                                            {"workload.msg_size", "4096"},
+                                                            {"workload.iterations", "1000"}}));
+  double marked = 0;
+  for (const auto& link : run.result.at("link")) marked += link.value("ecn_marked", 0.0);
+  EXPECT_GT(run.counter("np_ecn_marked_roce_packets"), 0U);
+  EXPECT_EQ(run.counter("np_cnp_sent"), 0U);
+  EXPECT_LE(run.counter("np_ecn_marked_roce_packets"), marked);  // some may not have arrived
+}
+
 }  // namespace
 }  // namespace rnic::testbench
