@@ -66,16 +66,13 @@ void Timeline::sift_down(std::size_t at) {
   place(slot, at);
 }
 
+/// `slot` is the newest of all.
 void Timeline::add(const Slot& slot) {
   slot.source->at_ = slot.at;
-  const bool room = near_count_ < kNearMost;
-  const bool is_near = near_count_ > 0 && slot.before(near_[0]);
-  if (is_near || (room && (far_.empty() || slot.before(far_.front())))) {
-    if (!room) {  // the latest of them makes room
-      add_far(near_[0]);
-      std::move(near_.begin() + 1, near_.end(), near_.begin());
-      --near_count_;
-    }
+  const bool room = near_count() < kNearMost;
+  const bool is_near = !empty() && slot.at < near_[near_end_ - 1].at;
+  if (is_near || (room && (far_.empty() || slot.at < far_.front().at))) {
+    if (!room) add_far(near_[--near_end_]);  // the latest of them makes room
     add_near(slot);
   } else {
     add_far(slot);
@@ -83,10 +80,17 @@ void Timeline::add(const Slot& slot) {
 }
 
 void Timeline::add_near(const Slot& slot) {
-  std::size_t at = near_count_++;
-  for (; at > 0 && near_[at - 1].before(slot); --at) near_[at] = near_[at - 1];
+  if (near_end_ == kNearPlaces) close_up();
+  std::size_t at = near_end_++;
+  for (; at > near_begin_ && slot.at < near_[at - 1].at; --at) near_[at] = near_[at - 1];
   near_[at] = slot;
   slot.source->place_ = kNear;
+}
+
+void Timeline::close_up() {
+  std::copy(near_.begin() + near_begin_, near_.begin() + near_end_, near_.begin());
+  near_end_ = near_count();
+  near_begin_ = 0;
 }
 
 void Timeline::add_far(const Slot& slot) {
@@ -106,22 +110,22 @@ void Timeline::remove_far(std::size_t at) {
 /// Takes the next sources out of the heap when none is near.
 void Timeline::refill() {
   constexpr std::size_t kAtOnce = kNearMost / 2;
-  const std::size_t count = std::min(kAtOnce, far_.size());
-  for (std::size_t i = count; i > 0; --i) {
-    near_[i - 1] = far_.front();
-    near_[i - 1].source->place_ = kNear;
+  near_begin_ = near_end_ = 0;
+  for (std::size_t left = std::min(kAtOnce, far_.size()); left > 0; --left) {
+    near_[near_end_] = far_.front();
+    near_[near_end_++].source->place_ = kNear;
     remove_far(0);
   }
-  near_count_ = count;
 }
 
 void Timeline::remove(Source& source) {
   if (source.place_ == kNear) {
-    auto* const end = near_.begin() + near_count_;
-    auto* const at = std::find_if(near_.begin(), end,
+    auto* const end = near_.begin() + near_end_;
+    auto* const at = std::find_if(near_.begin() + near_begin_, end,
                                   [&source](const Slot& slot) { return slot.source == &source; });
     std::move(at + 1, end, at);
-    if (--near_count_ == 0) refill();
+    --near_end_;
+    if (empty()) refill();
   } else {
     remove_far(source.place_);
   }
@@ -161,17 +165,17 @@ void Timeline::sleep(Time duration) {
 
 std::vector<Time> Timeline::pending() const {
   std::vector<Time> instants;
-  instants.reserve(near_count_ + far_.size());
-  for (std::size_t i = 0; i < near_count_; ++i) instants.push_back(near_[i].at - now());
+  instants.reserve(near_count() + far_.size());
+  for (std::size_t i = near_begin_; i < near_end_; ++i) instants.push_back(near_[i].at - now());
   for (const Slot& slot : far_) instants.push_back(slot.at - now());
   std::sort(instants.begin(), instants.end());
   return instants;
 }
 
 void Timeline::fire_first() {
-  Source* source = near_[--near_count_].source;
+  Source* source = near_[near_begin_++].source;
   source->place_ = kNowhere;
-  if (near_count_ == 0) refill();
+  if (empty()) refill();
   now_ = std::max(now_, source->at_);
   ++fired_;
   source->fire(now_);

@@ -63,6 +63,7 @@ class Timeline {
   static constexpr std::size_t kNowhere = ~std::size_t{0};
   static constexpr std::size_t kNear = kNowhere - 1;
   static constexpr std::size_t kNearMost = 16;
+  static constexpr std::size_t kNearPlaces = 4 * kNearMost;  ///< moved together when used up
 
   /// Compared without a look at the source.
   struct Slot {
@@ -90,9 +91,11 @@ class Timeline {
   void remove_far(std::size_t at);
   void refill();
   void fire_first();
-  bool empty() const { return near_count_ == 0; }
-  Time front() const { return empty() ? kTimeNever : near_[near_count_ - 1].at; }
-  bool due(Time last) const { return !empty() && front() <= last; }
+  void close_up();
+  std::size_t near_count() const { return near_end_ - near_begin_; }
+  bool empty() const { return near_end_ == near_begin_; }
+  Time front() const { return empty() ? kTimeNever : near_[near_begin_].at; }
+  bool due(Time last) const { return !empty() && near_[near_begin_].at <= last; }
   bool comes_before(const Timeline& other) const {
     return front() != other.front() ? front() < other.front() : index_ < other.index_;
   }
@@ -105,10 +108,12 @@ class Timeline {
   static std::uint64_t next_sequence_;
 
   std::size_t index_;  ///< in the order in which they were added
-  // The sources that are next, the very next one last, and a heap of all that come later. In a
-  // small system nearly all that moves is near: a step or two of a sorted list.
-  std::array<Slot, kNearMost> near_;
-  std::size_t near_count_ = 0;  ///< zero only when nothing is scheduled
+  // The sources that are next, in [near_begin_, near_end_), and a heap of all that come later. In a
+  // small system nearly all that moves is near: what is scheduled goes a step or two ahead of the
+  // last of a sorted list. Nothing is near only when nothing is scheduled.
+  std::array<Slot, kNearPlaces> near_;
+  std::size_t near_begin_ = 0;
+  std::size_t near_end_ = 0;
   std::vector<Slot> far_;
   std::uint64_t fired_ = 0;
 };

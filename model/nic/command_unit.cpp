@@ -12,6 +12,16 @@ using protocol::CommandStatus;
 using protocol::QpAttrMask;
 using protocol::QpState;
 
+namespace {
+
+/// A value that has been found within its range, into a field just wide enough for it.
+template <typename Field>
+void set(Field& field, std::uint32_t value) {
+  field = static_cast<Field>(value);
+}
+
+}  // namespace
+
 CommandUnit::CommandUnit(const sc_core::sc_module_name& name, const config::NicConfig& config,
                          transport::Transport& transport, QpTable& queue_pairs, bool path_mtus)
     : sc_module(name),
@@ -320,12 +330,12 @@ void CommandUnit::apply(QpContext& qp, const protocol::ModifyQpCommand& modify) 
   if (has(QpAttrMask::kPathMtu)) qp.mtu = modify.path_mtu;
   if (has(QpAttrMask::kRqPsn)) qp.expected_psn = modify.rq_psn;
   if (has(QpAttrMask::kSqPsn)) qp.next_psn = modify.sq_psn;
-  if (has(QpAttrMask::kTimeout)) qp.timeout_exponent = modify.timeout;
-  if (has(QpAttrMask::kRetryCnt)) qp.retry_count = modify.retry_count;
-  if (has(QpAttrMask::kRnrRetry)) qp.rnr_retry = modify.rnr_retry;
-  if (has(QpAttrMask::kMinRnrTimer)) qp.min_rnr_timer = modify.min_rnr_timer;
-  if (has(QpAttrMask::kMaxQpRdAtomic)) qp.max_rd_atomic = modify.max_rd_atomic;
-  if (has(QpAttrMask::kMaxDestRdAtomic)) qp.max_dest_rd_atomic = modify.max_dest_rd_atomic;
+  if (has(QpAttrMask::kTimeout)) set(qp.timeout_exponent, modify.timeout);
+  if (has(QpAttrMask::kRetryCnt)) set(qp.retry_count, modify.retry_count);
+  if (has(QpAttrMask::kRnrRetry)) set(qp.rnr_retry, modify.rnr_retry);
+  if (has(QpAttrMask::kMinRnrTimer)) set(qp.min_rnr_timer, modify.min_rnr_timer);
+  if (has(QpAttrMask::kMaxQpRdAtomic)) set(qp.max_rd_atomic, modify.max_rd_atomic);
+  if (has(QpAttrMask::kMaxDestRdAtomic)) set(qp.max_dest_rd_atomic, modify.max_dest_rd_atomic);
   if (has(QpAttrMask::kAv)) qp.av = modify.av;
 }
 
@@ -339,7 +349,7 @@ void CommandUnit::reset(QpContext& qp, Time now) {
   qp.dc.reset();
   qp.outstanding_reads = 0;
   qp.sq_producer = qp.sq_fetched = 0;
-  qp.sq_cut.clear();
+  qp.sq_cut.reset();
   qp.sq_read_failures = 0;
   qp.own_rq.failed = false;
   qp.own_rq.read_failures = 0;

@@ -53,8 +53,9 @@ struct QpContext : transport::QueuePair {
   struct WqeFetch* sq_oldest = nullptr;  ///< of those reads
   struct WqeFetch* sq_newest = nullptr;
   std::uint32_t sq_read_failures = 0;  ///< reads of WQEs that failed
-  /// First blocks of the WQE at sq_fetched, which the fetch before brought without its rest.
-  std::vector<std::uint8_t> sq_cut;
+  /// First blocks of the WQE at sq_fetched, which the fetch before brought without its rest; null:
+  /// none was ever cut.
+  std::unique_ptr<std::vector<std::uint8_t>> sq_cut;
 
   // Receives: from a ring of its own or from a shared one.
   RecvQueue own_rq;

@@ -67,9 +67,11 @@ void SqScheduler::enqueue(QpContext& qp, bool response, Time from) {
 }
 
 void SqScheduler::activate(QpContext& qp, Time t) {
-  if (transport_.response_due(qp) && !postpone_response(qp)) enqueue(qp, true, t);
-  if (qp.may_send()) enqueue(qp, false, t);
-  run();
+  const bool answers = transport_.response_due(qp) && !postpone_response(qp);
+  const bool asks = qp.request_ready || request_due(qp);
+  if (answers) enqueue(qp, true, t);
+  if (asks) enqueue(qp, false, t);
+  if (answers || asks) run();
 }
 
 Time SqScheduler::idle_time() const {
@@ -80,7 +82,9 @@ void SqScheduler::slot_freed(Time t, std::uint32_t lane) {
   Ring<std::uint32_t>& sent = under_way_[lane];
   const std::uint32_t bytes = sent.empty() ? 0 : sent.front();
   if (!sent.empty()) sent.pop_front();
-  give_slot(lane, bytes);
+  const bool stalled = full_since_ != kTimeNever;
+  const bool awaited = give_slot(lane, bytes);
+  if (!awaited && !stalled) return;  // nobody's turn depends on it
   end_stall(t);
   run();
 }
@@ -169,10 +173,10 @@ void SqScheduler::park_all_blocked(SendTurns& list, bool response, Time now) {
   }
 }
 
-void SqScheduler::give_slot(std::uint32_t lane, std::uint32_t bytes) {
+bool SqScheduler::give_slot(std::uint32_t lane, std::uint32_t bytes) {
   ++slots_free_[lane];
   taken_[lane] -= bytes;
-  if (!full(lane) || no_room(lane)) return;
+  if (!full(lane) || no_room(lane)) return false;
   // Its queue pairs take their turns again, in the order in which they lost them.
   full_lanes_ &= ~(1U << lane);
   Ring<Parked>& waiting = parked_[lane];
@@ -180,6 +184,7 @@ void SqScheduler::give_slot(std::uint32_t lane, std::uint32_t bytes) {
     (waiting.front().response ? responses_ : requests_).push_back(waiting.front().qp);
     waiting.pop_front();
   }
+  return true;
 }
 
 Time SqScheduler::earliest_pick(const QpContext& qp, bool response) {

@@ -74,8 +74,8 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
     }
   }
   void park_all_blocked(SendTurns& list, bool response, Time now);
-  /// A place is free again, with room for `bytes` of payload.
-  void give_slot(std::uint32_t lane, std::uint32_t bytes);
+  /// A place is free again, with room for `bytes` of payload; whether somebody waited for it.
+  bool give_slot(std::uint32_t lane, std::uint32_t bytes);
   void take_slot(std::uint32_t lane, std::uint32_t bytes) {
     --slots_free_[lane];
     taken_[lane] += bytes;

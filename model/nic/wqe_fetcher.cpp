@@ -36,13 +36,14 @@ bool WqeFetcher::room_for(const QpContext& qp) const {
 void WqeFetcher::fetch(QpContext& qp, Time t) {
   if (qp.sq_read_failures >= kReadAttempts) return;
   // A WQE that the last read cut says in its first block how many more it has.
-  const auto kept = static_cast<std::uint32_t>(qp.sq_cut.size() / kWqeBlockBytes);
+  const bool keeps = qp.sq_cut != nullptr;
+  const auto kept = static_cast<std::uint32_t>(keeps ? qp.sq_cut->size() / kWqeBlockBytes : 0);
   while (room_for(qp)) {
     const std::uint32_t known = kept + qp.sq_coming;
     const std::uint32_t posted = static_cast<std::uint16_t>(qp.sq_producer - qp.sq_fetched) - known;
     if (posted == 0) return;
     const bool cut = kept > 0 && qp.sq_coming == 0;
-    const std::uint32_t missing = cut ? protocol::peek_wqe_blocks(qp.sq_cut.data()) - kept : 0;
+    const std::uint32_t missing = cut ? protocol::peek_wqe_blocks(qp.sq_cut->data()) - kept : 0;
     start(qp, qp.sq_fetched + known, std::min(posted, std::max(prefetch_, missing)), t);
   }
 }
@@ -91,6 +92,15 @@ void WqeFetcher::dma_done(std::uint64_t token) {
   }
 }
 
+/// What follows the `used` blocks of `bytes` is the beginning of a WQE.
+void WqeFetcher::keep_cut(QpContext& qp, const std::vector<std::uint8_t>& bytes,
+                          std::uint32_t used) {
+  const auto rest = bytes.begin() + std::ptrdiff_t{used} * std::ptrdiff_t{kWqeBlockBytes};
+  if (qp.sq_cut == nullptr && rest == bytes.end()) return;
+  if (qp.sq_cut == nullptr) qp.sq_cut = std::make_unique<std::vector<std::uint8_t>>();
+  qp.sq_cut->assign(rest, bytes.end());
+}
+
 void WqeFetcher::take(QpContext& qp, Time now) {
   while (qp.sq_oldest != nullptr && qp.sq_oldest->parts == 0) {
     WqeFetch* fetch = qp.sq_oldest;
@@ -107,12 +117,11 @@ void WqeFetcher::take(QpContext& qp, Time now) {
     if (waiting(qp) == 0) count_starvation(*fetch);
     const Time first_start = stage_.start_of(now);
     std::vector<std::uint8_t>& bytes = fetch->bytes;
-    bytes.insert(bytes.begin(), qp.sq_cut.begin(), qp.sq_cut.end());
+    if (qp.sq_cut != nullptr) bytes.insert(bytes.begin(), qp.sq_cut->begin(), qp.sq_cut->end());
     const std::uint32_t used =
         decode(qp, bytes.data(), static_cast<std::uint32_t>(bytes.size() / kWqeBlockBytes), now);
     qp.sq_fetched = static_cast<std::uint16_t>(qp.sq_fetched + used);
-    qp.sq_cut.assign(bytes.begin() + std::ptrdiff_t{used} * std::ptrdiff_t{kWqeBlockBytes},
-                     bytes.end());
+    keep_cut(qp, bytes, used);
     give(fetch);
     if (qp.flushes_sends()) {
       completion->retire(qp, now);

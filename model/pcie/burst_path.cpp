@@ -9,16 +9,18 @@ using protocol::TlpCount;
 tlm::tlm_sync_enum BurstPath::request(Direction direction, tlm::tlm_generic_payload& payload,
                                       Time at, Time& left) {
   const TlpClass kind = request_class(payload);
-  const TlpCount tlps = request_tlps(ends_.rules(), payload);
+  const tlm_ext::PcieExtension& extension = tlm_ext::extension_of(payload);
+  const TlpCount tlps = request_tlps(ends_.rules(), payload, extension);
   Lane& lane = ends_.lane(direction);
-  const tlm_ext::Purpose purpose = purpose_of(payload);
+  const tlm_ext::Purpose purpose = extension.purpose;
   const bool posted = kind == TlpClass::kPosted;
   const Reservation slot =
-      lane.answers_flow_controlled() ? lane.send(at, tlps, purpose, attributes_of(payload, kind))
-      : posted                       ? lane.occupy_posted(at, tlps, purpose)
-      : lane.flow_controlled()
-          ? lane.behind_posted(lane.occupy(at, tlps, purpose), attributes_of(payload, kind))
-          : lane.occupy(at, tlps, purpose);
+      lane.answers_flow_controlled()
+          ? lane.send(at, tlps, purpose, attributes_of(payload, extension, kind))
+      : posted                 ? lane.occupy_posted(at, tlps, purpose)
+      : lane.flow_controlled() ? lane.behind_posted(lane.occupy(at, tlps, purpose),
+                                                    attributes_of(payload, extension, kind))
+                               : lane.occupy(at, tlps, purpose);
   Time sent = slot.end;
   if (kind == TlpClass::kRead && tlps.tlps > 1) {
     // The first of several read requests starts the stream of completions; later ones travel while
@@ -50,10 +52,12 @@ tlm::tlm_sync_enum BurstPath::respond(Direction direction, tlm::tlm_generic_payl
 Time BurstPath::send_completions(Direction direction, const tlm::tlm_generic_payload& payload,
                                  Time at) {
   const TlpCount tlps = completion_tlps(ends_.rules(), payload);
-  const tlm_ext::Purpose purpose = purpose_of(payload);
+  const tlm_ext::PcieExtension& extension = tlm_ext::extension_of(payload);
+  const tlm_ext::Purpose purpose = extension.purpose;
   Lane& lane = ends_.lane(direction);
   if (!lane.flow_controlled()) return lane.occupy_completion(at, tlps, purpose).end;
-  const protocol::TlpAttributes attributes = attributes_of(payload, TlpClass::kCompletion);
+  const protocol::TlpAttributes attributes =
+      attributes_of(payload, extension, TlpClass::kCompletion);
   if (!lane.answers_flow_controlled()) {
     return lane.behind_posted(lane.occupy_completion(at, tlps, purpose), attributes).end;
   }

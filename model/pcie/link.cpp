@@ -106,13 +106,14 @@ void Link::End::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time&
   const Time now = sim_now();
   const Direction out = is_device ? Direction::kToHost : Direction::kToDevice;
   const Direction back = is_device ? Direction::kToDevice : Direction::kToHost;
+  const tlm_ext::PcieExtension& extension = tlm_ext::extension_of(payload);
   const Reservation request = link->lane(out).occupy(
-      now + from_sc_time(delay), request_tlps(link->rules_, payload), purpose_of(payload));
+      now + from_sc_time(delay), request_tlps(link->rules_, payload, extension), extension.purpose);
   delay = to_sc_time(request.end + link->latency_ - now);
   link->request_exit(out)->b_transport(payload, delay);
   if (!payload.is_read()) return;
   const Reservation answer = link->lane(back).occupy(
-      now + from_sc_time(delay), completion_tlps(link->rules_, payload), purpose_of(payload));
+      now + from_sc_time(delay), completion_tlps(link->rules_, payload), extension.purpose);
   delay = to_sc_time(answer.end + link->latency_ - now);
 }
 

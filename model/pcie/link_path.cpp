@@ -16,17 +16,4 @@ protocol::TlpRules rules_of(const config::PcieConfig& config) {
   return rules;
 }
 
-protocol::TlpAttributes attributes_of(const tlm::tlm_generic_payload& payload,
-                                      protocol::TlpClass kind) {
-  protocol::TlpAttributes attributes;
-  attributes.kind = kind;
-  if (const auto* extension = payload.get_extension<tlm_ext::PcieExtension>()) {
-    attributes.relaxed_ordering = extension->relaxed_ordering;
-    attributes.id_based_ordering = extension->id_based_ordering;
-    attributes.requester = extension->requester;
-  }
-  attributes.transaction = reinterpret_cast<std::uintptr_t>(&payload);
-  return attributes;
-}
-
 }  // namespace rnic::pcie

@@ -57,26 +57,21 @@ inline bool tlp_by_tlp(const config::PcieConfig& config) {
 /// How a configured link cuts transfers into packets.
 protocol::TlpRules rules_of(const config::PcieConfig& config);
 
-inline tlm_ext::Purpose purpose_of(const tlm::tlm_generic_payload& payload) {
-  const auto* extension = payload.get_extension<tlm_ext::PcieExtension>();
-  return extension != nullptr ? extension->purpose : tlm_ext::Purpose::kPayload;
-}
-
 /// Operands that a request carries besides its header: of an AtomicOp.
-inline std::uint32_t operand_bytes(const tlm::tlm_generic_payload& payload) {
-  const auto* extension = payload.get_extension<tlm_ext::PcieExtension>();
-  return extension != nullptr && extension->is_atomic ? extension->operands.bytes() : 0;
+inline std::uint32_t operand_bytes(const tlm_ext::PcieExtension& extension) {
+  return extension.is_atomic ? extension.operands.bytes() : 0;
 }
 
-/// Packets of a request.
+/// Packets of a request, whose extension is `extension`.
 inline protocol::TlpCount request_tlps(const protocol::TlpRules& rules,
-                                       const tlm::tlm_generic_payload& payload) {
+                                       const tlm::tlm_generic_payload& payload,
+                                       const tlm_ext::PcieExtension& extension) {
   if (!payload.is_read()) {
     return protocol::write_tlps(rules, payload.get_address(), payload.get_data_length());
   }
   protocol::TlpCount tlps =
       protocol::read_request_tlps(rules, payload.get_address(), payload.get_data_length());
-  const std::uint32_t operands = operand_bytes(payload);
+  const std::uint32_t operands = operand_bytes(extension);
   tlps.payload_bytes += operands;
   tlps.wire_bytes += operands;
   return tlps;
@@ -90,9 +85,19 @@ inline protocol::TlpCount completion_tlps(const protocol::TlpRules& rules,
              : protocol::TlpCount{1, 0, rules.completion_overhead};
 }
 
-/// Ordering attributes of a transaction's packets. A completion takes them from its request.
-protocol::TlpAttributes attributes_of(const tlm::tlm_generic_payload& payload,
-                                      protocol::TlpClass kind);
+/// Ordering attributes of the packets of the transaction `payload` with `extension`. A completion
+/// takes them from its request.
+inline protocol::TlpAttributes attributes_of(const tlm::tlm_generic_payload& payload,
+                                             const tlm_ext::PcieExtension& extension,
+                                             protocol::TlpClass kind) {
+  protocol::TlpAttributes attributes;
+  attributes.kind = kind;
+  attributes.relaxed_ordering = extension.relaxed_ordering;
+  attributes.id_based_ordering = extension.id_based_ordering;
+  attributes.requester = extension.requester;
+  attributes.transaction = reinterpret_cast<std::uintptr_t>(&payload);
+  return attributes;
+}
 
 inline protocol::TlpClass request_class(const tlm::tlm_generic_payload& payload) {
   return payload.is_read() ? protocol::TlpClass::kRead : protocol::TlpClass::kPosted;

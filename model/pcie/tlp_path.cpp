@@ -23,11 +23,13 @@ tlm::tlm_sync_enum TlpPath::request(Direction direction, tlm::tlm_generic_payloa
   const protocol::TlpRules& rules = ends_.rules();
   const std::uint32_t overhead = rules.request_overhead_at(payload.get_address());
   Tlp tlp;
-  tlp.attributes = attributes_of(payload, kind);
+  const tlm_ext::PcieExtension& extension = tlm_ext::extension_of(payload);
+  tlp.attributes = attributes_of(payload, extension, kind);
   tlp.transaction = &payload;
-  const protocol::TlpCount all = request_tlps(rules, payload);
+  const protocol::TlpCount all = request_tlps(rules, payload, extension);
   std::uint64_t address = payload.get_address();
-  std::uint32_t rest = kind == TlpClass::kRead ? operand_bytes(payload) : payload.get_data_length();
+  std::uint32_t rest =
+      kind == TlpClass::kRead ? operand_bytes(extension) : payload.get_data_length();
   for (std::uint64_t i = 0; i < all.tlps; ++i) {
     tlp.payload_bytes = protocol::first_write(rules, address, rest);
     tlp.wire_bytes = tlp.payload_bytes + overhead;
@@ -53,7 +55,7 @@ tlm::tlm_sync_enum TlpPath::respond(Direction direction, tlm::tlm_generic_payloa
   payload.acquire();
   const protocol::TlpCount all = completion_tlps(ends_.rules(), payload);
   Tlp tlp;
-  tlp.attributes = attributes_of(payload, TlpClass::kCompletion);
+  tlp.attributes = attributes_of(payload, tlm_ext::extension_of(payload), TlpClass::kCompletion);
   tlp.transaction = &payload;
   std::uint64_t sent = 0;
   protocol::for_each_completion(ends_.rules(), payload.get_address(), all.payload_bytes,
@@ -118,8 +120,8 @@ void TlpPath::transmit(Direction direction, FlowClass which) {
   way_of.queues.pop(which);
   CreditPool& pool = lane.credits[static_cast<std::size_t>(which)];
   if (pool.finite()) pool.consume(tlp.units());
-  const Reservation slot =
-      lane.occupy(sim_now(), {1, tlp.payload_bytes, tlp.wire_bytes}, purpose_of(*tlp.transaction));
+  const Reservation slot = lane.occupy(sim_now(), {1, tlp.payload_bytes, tlp.wire_bytes},
+                                       tlm_ext::extension_of(*tlp.transaction).purpose);
   way_of.wire_free = slot.end;
   constexpr std::int64_t kMemory = 16;  // packets
   if (way_of.last_sent != kTimeNever) {

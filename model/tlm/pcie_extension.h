@@ -73,4 +73,11 @@ struct PcieExtension : public tlm::tlm_extension<PcieExtension> {
   }
 };
 
+/// What PCIe knows of `payload`: of one without the extension, what the extension says by default.
+inline const PcieExtension& extension_of(const tlm::tlm_generic_payload& payload) {
+  if (const auto* extension = payload.get_extension<PcieExtension>()) return *extension;
+  static const PcieExtension plain;
+  return plain;
+}
+
 }  // namespace rnic::tlm_ext

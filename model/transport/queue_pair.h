@@ -128,7 +128,7 @@ struct MigrationPath {
   bool moved = false;    ///< it uses the path that was the alternate one, and says so (MigReq)
   bool refused = false;  ///< the peer's wish for another path was reported
   protocol::AddressVector alternate;
-  std::uint32_t timeout_exponent = 0;  ///< on the alternate path
+  std::uint8_t timeout_exponent = 0;  ///< on the alternate path
 };
 
 /// What an asynchronous event is still to tell of a queue pair's path.
@@ -145,12 +145,16 @@ struct QueuePair {
   std::uint32_t access = 0;
   std::uint32_t dest_qpn = 0;
   std::uint32_t mtu = 1024;
-  std::uint32_t timeout_exponent = 0;
-  std::uint32_t retry_count = 0;
-  std::uint32_t rnr_retry = 0;
-  std::uint32_t min_rnr_timer = 0;
-  std::uint32_t max_rd_atomic = 1;
-  std::uint32_t max_dest_rd_atomic = 1;
+  std::uint16_t max_rd_atomic = 1;
+  std::uint16_t max_dest_rd_atomic = 1;
+  // In the widths that they have on the wire and in the verbs: see `hold` below.
+  std::uint8_t timeout_exponent = 0;  ///< 5 bits
+  std::uint8_t min_rnr_timer = 0;     ///< 5 bits
+  std::uint8_t retry_count = 0;       ///< 3 bits
+  std::uint8_t rnr_retry = 0;         ///< 3 bits
+  std::uint8_t retries_left = 0;
+  std::uint8_t rnr_retries_left = 0;
+  std::uint8_t quick_retries = 0;  ///< of adaptive retransmission, since progress
   protocol::AddressVector av;
   std::uint32_t qkey = 0;  ///< datagrams: what arrives must name it
 
@@ -174,12 +178,9 @@ struct QueuePair {
   std::uint32_t una_psn = 0;       ///< oldest unacknowledged
   std::uint32_t max_sent_psn = 0;  ///< one past the highest PSN ever planned
   std::uint32_t outstanding_reads = 0;
-  std::uint32_t next_ssn = 1;      ///< send sequence number of the next message to be issued
-  std::uint32_t credit_limit = 0;  ///< LSN: messages up to this one find a RECV
-  std::uint32_t credit_wait = 0;   ///< SSN of the last message that had to wait for a RECV
-  std::uint32_t retries_left = 0;
-  std::uint32_t rnr_retries_left = 0;
-  std::uint32_t quick_retries = 0;   ///< of adaptive retransmission, since progress
+  std::uint32_t next_ssn = 1;        ///< send sequence number of the next message to be issued
+  std::uint32_t credit_limit = 0;    ///< LSN: messages up to this one find a RECV
+  std::uint32_t credit_wait = 0;     ///< SSN of the last message that had to wait for a RECV
   Time retry_deadline = kTimeNever;  ///< acknowledgement timer, kTimeNever when not running
   Time rnr_until{0};                 ///< no requests before (RNR NAK)
   Time held_since{0};                ///< since when it could not send: see `hold`

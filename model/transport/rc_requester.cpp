@@ -465,12 +465,12 @@ bool RcTransport::spend_timeout(QueuePair& qp) {
   if (!config_.timers.quick(qp.timeout_exponent, qp.quick_retries)) return spend_retry(qp);
   ++qp.quick_retries;
   if (config_.timers.quick(qp.timeout_exponent, qp.quick_retries)) return true;
-  constexpr std::uint32_t kCost = 2;  // its own, and the last regular expiry gives up
+  constexpr std::uint8_t kCost = 2;  // its own, and the last regular expiry gives up
   if (qp.retries_left < kCost) {
     qp.retries_left = 0;
     return spend_retry(qp);
   }
-  qp.retries_left -= kCost;
+  qp.retries_left = static_cast<std::uint8_t>(qp.retries_left - kCost);
   return true;
 }
 

@@ -25,8 +25,8 @@ struct RetransmissionTimers {
   }
 
   /// `done` of a new packet: without a retry to spend there is no adaptive phase either.
-  static std::uint32_t first(std::uint32_t retry_count) {
-    return retry_count == 0 ? kMostQuick : 0;
+  static std::uint8_t first(std::uint32_t retry_count) {
+    return retry_count == 0 ? kMostQuick : std::uint8_t{0};
   }
 
   /// Time to the next expiry; `exponent` is not 0.
@@ -38,7 +38,7 @@ struct RetransmissionTimers {
   Time rnr_wait(std::uint8_t code) const { return scaled(protocol::rnr_timer(code), rnr_factor); }
 
  private:
-  static constexpr std::uint32_t kMostQuick = 31;
+  static constexpr std::uint8_t kMostQuick = 31;
 
   std::uint32_t effective(std::uint32_t exponent) const {
     return std::max(exponent, min_ack_timeout);
