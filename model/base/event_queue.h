@@ -66,18 +66,22 @@ class EventQueue : public sc_core::sc_object, private Timeline::Source {
 
   void fire(Time now) override {
     firing_ = true;
-    while (!empty() && first().at <= now) {
+    while (next() <= now) {
       Item item = take_first();
       (owner_->*handler_)(item);
     }
     firing_ = false;
-    if (!empty()) timeline_.schedule(*this, first().at);
+    if (const Time at = next(); at != kTimeNever) timeline_.schedule(*this, at);
   }
 
   bool heap_is_next() const {
     return !heap_.empty() && (in_order_.empty() || Later{}(in_order_.front(), heap_.front()));
   }
-  const Entry& first() const { return heap_is_next() ? heap_.front() : in_order_.front(); }
+  /// kTimeNever: nothing is posted.
+  Time next() const {
+    const Time in_order = in_order_.empty() ? kTimeNever : in_order_.front().at;
+    return heap_.empty() ? in_order : std::min(in_order, heap_.front().at);
+  }
   Item take_first() {
     if (!heap_is_next()) {
       Item item = std::move(in_order_.front().item);
