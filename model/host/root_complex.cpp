@@ -140,23 +140,20 @@ std::optional<Time> RootComplex::schedule_elsewhere(const tlm::tlm_generic_paylo
                                                     Time arrival) {
   const tlm_ext::Purpose purpose = purpose_of(payload);
   if (purpose == tlm_ext::Purpose::kMsix || purpose == tlm_ext::Purpose::kInvalidation) {
-    Time& visible = order_->visible;
-    visible =
-        std::max(visible, memory_system_.deliver_interrupt(arrival, payload.get_data_length()));
-    return visible;
+    return order_->writes.strict(
+        memory_system_.deliver_interrupt(arrival, payload.get_data_length()));
   }
   if (purpose == tlm_ext::Purpose::kTranslation) {
     const Time done = arrival + ats_latency_;
     return iommu_ ? done + iommu_->translate(arrival, payload.get_address(), 1) : done;
   }
   if (!is_for_peer(payload)) return std::nullopt;
-  if (payload.is_read()) {
-    return std::max(peer_visible_, peer_->read(arrival, payload.get_data_length()));
-  }
-  const Time instant = peer_->write(arrival, payload.get_data_length());
-  if (is_relaxed(payload)) return instant;
-  peer_visible_ = std::max(peer_visible_, instant);
-  return peer_visible_;
+  const std::uint64_t address = payload.get_address();
+  const std::uint32_t bytes = payload.get_data_length();
+  if (payload.is_read()) return peer_writes_.read(peer_->read(arrival, bytes), address, bytes);
+  const Time instant = peer_->write(arrival, bytes);
+  return is_relaxed(payload) ? peer_writes_.relaxed(sim_now(), instant, address, bytes)
+                             : peer_writes_.strict(instant);
 }
 
 Time RootComplex::translate(const tlm::tlm_generic_payload& payload, Time arrival) {
@@ -197,40 +194,15 @@ Time RootComplex::schedule(const tlm::tlm_generic_payload& payload, Time arrival
   // Waits hold up their own request only, so they are added to what memory takes: it serves others
   // meanwhile.
   if (iommu_ && !is_translated(payload)) instant += translate(payload, arrival);
-  Time& visible = order_->visible;
-  if (order_->point && !read)
-    instant = order_->point->admit(instant, stream, address, bytes, relaxed);
-  if (read && !relaxed && reads_wait_for_writes_) {
-    instant += std::max(kTimeZero, std::max(visible, order_->relaxed) - arrival);
+  WriteOrder& writes = order_->writes;
+  if (read) {
+    if (!relaxed && reads_wait_for_writes_) {
+      instant += std::max(kTimeZero, writes.settled() - arrival);
+    }
+    return writes.read(instant, address, bytes);
   }
-  if (read) return std::max({instant, visible, last_relaxed_write(address, bytes)});
-  if (relaxed) {
-    note_relaxed_write(address, bytes, instant);
-    return instant;
-  }
-  visible = std::max({instant, visible, order_->relaxed});
-  return visible;
-}
-
-/// Relaxed ordering lets writes pass writes, and reads of other places pass them, too: a read that
-/// is to push them needs a strictly ordered write before it.
-void RootComplex::note_relaxed_write(std::uint64_t address, std::uint32_t bytes, Time visible) {
-  const Time now = sim_now();
-  while (!relaxed_writes_.empty() && relaxed_writes_.front().visible <= now) {
-    relaxed_writes_.pop_front();
-  }
-  relaxed_writes_.push_back({address, address + bytes, visible});
-  order_->relaxed = std::max(order_->relaxed, visible);
-}
-
-/// A read must not find what a write before it has not yet changed.
-Time RootComplex::last_relaxed_write(std::uint64_t address, std::uint32_t bytes) const {
-  Time last = kTimeZero;
-  for (std::size_t i = 0; i < relaxed_writes_.size(); ++i) {
-    const RelaxedWrite& write = relaxed_writes_[i];
-    if (write.begin < address + bytes && address < write.end) last = std::max(last, write.visible);
-  }
-  return last;
+  if (order_->point) instant = order_->point->admit(instant, stream, address, bytes, relaxed);
+  return relaxed ? writes.relaxed(sim_now(), instant, address, bytes) : writes.strict(instant);
 }
 
 tlm::tlm_sync_enum RootComplex::nb_transport_fw(tlm::tlm_generic_payload& payload,

@@ -16,6 +16,7 @@
 #include "host/memory_system.h"
 #include "host/ordering_point.h"
 #include "host/peer_memory.h"
+#include "host/write_order.h"
 #include "protocol/tlp.h"
 #include "stats/unit_stats.h"
 #include "tlm/payload_pool.h"
@@ -115,17 +116,14 @@ class RootComplex : public sc_core::sc_module,
                                      sc_core::sc_time& delay) override;
   void invalidate_direct_mem_ptr(sc_dt::uint64 start, sc_dt::uint64 end) override;
 
-  /// The order of writes that are not relaxed.
+  /// How writes to the host's memory become ordered.
   struct Order {
-    Time visible{0};  ///< no later one may become visible before
-    Time relaxed{0};  ///< all relaxed ones are visible by then
+    WriteOrder writes;
     std::optional<OrderingPoint> point;
   };
 
   /// When a request that arrives at `arrival` reads or writes memory.
   Time schedule(const tlm::tlm_generic_payload& payload, Time arrival);
-  void note_relaxed_write(std::uint64_t address, std::uint32_t bytes, Time visible);
-  Time last_relaxed_write(std::uint64_t address, std::uint32_t bytes) const;
   void perform(tlm::tlm_generic_payload*& payload);
   void register_read(tlm_ext::PooledPayload*& payload);
   /// A message or peer-to-peer access: not for memory.
@@ -159,15 +157,7 @@ class RootComplex : public sc_core::sc_module,
   Time ats_latency_;
   Ring<MmioReader*> invalidations_;  ///< waiting for the device's answers, in order
   tlm_ext::PayloadPool payloads_;
-  /// A relaxed write that may still be on its way.
-  struct RelaxedWrite {
-    std::uint64_t begin = 0;
-    std::uint64_t end = 0;
-    Time visible{0};
-  };
-  Ring<RelaxedWrite> relaxed_writes_;  ///< those that are visible already may be among them
-  /// Order::visible of the peer's memory: PCIe keeps no order of writes that take different ways.
-  Time peer_visible_{0};
+  WriteOrder peer_writes_;  ///< of their own: PCIe keeps no order of writes on different ways
   std::uint64_t faults_ = 0;
   EventQueue<RootComplex, tlm::tlm_generic_payload*> pending_;
   EventQueue<RootComplex, tlm_ext::PooledPayload*> registers_read_;

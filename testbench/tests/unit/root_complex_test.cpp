@@ -324,5 +324,21 @@ TEST(RootComplex, AnInterruptGoesToItsSinkAfterEarlierWrites) {
   EXPECT_EQ(rig.memory.writes, 1U);
 }
 
+/// An interrupt is a strictly ordered write: payload that was written with relaxed ordering before
+/// it is visible when it comes.
+TEST(RootComplex, AnInterruptWaitsForRelaxedWrites) {
+  PcieRigConfig config;
+  config.pcie.relaxed_ordering = true;
+  config.iommu.enabled = true;
+  PcieRig rig(config);
+  InterruptLog log;
+  rig.root.set_interrupt_sink(&log);
+  const std::array<std::uint8_t, 64> data{33};
+  rig.dma.dma_write(kTimeZero, 0, 64, data.data(), kPayload, &rig.client, 1);  // walks
+  rig.dma.dma_write(kTimeZero, 0xFEE0'0000, 4, data.data(), Purpose::kMsix, nullptr, 0);
+  rig.run();
+  EXPECT_EQ(log.at, rig.client.done_at.at(1));
+}
+
 }  // namespace
 }  // namespace rnic::testbench
