@@ -220,8 +220,16 @@ class ContextCache : public pcie::DmaClient {
     Miss* lost = find(fault.token);
     if (lost == nullptr) return;
     Miss& miss = *lost;
-    outstanding_.erase(fault.token);
     const Time now = sim_now();
+    if (miss.stale) {  // what was lost is of no use any more
+      start(miss, now);
+      return;
+    }
+    outstanding_.erase(fault.token);
+    if (miss.demands == 0) {  // fetched ahead: who needs it will ask for it
+      close(miss, now);
+      return;
+    }
     end_stall(miss, now);
     if (fault_client_ != nullptr) {
       Entry& entry = fill(miss.line.key, now, *miss.dma);

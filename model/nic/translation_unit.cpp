@@ -182,7 +182,7 @@ void TranslationUnit::proceed(Translation& request, Time t) {
                            request.result == protocol::AccessResult::kInvalidState;
   if (no_such_key) {
     // The driver may register another region there without a word to the device: not to be kept.
-    mpt_.invalidate(index);
+    cache.invalidate(index);
     answer(request, t);
     return;
   }

@@ -65,6 +65,15 @@ class FakeDma : public pcie::DmaIf {
     answer(read);
   }
 
+  /// The oldest held read cannot be answered.
+  void fail() {
+    const Answer lost = std::move(held.front());
+    held.pop_front();
+    pcie::DmaFault fault;
+    fault.token = lost.token;
+    lost.client->dma_failed(fault);
+  }
+
   std::vector<std::uint8_t> memory;
   Time latency;
   bool hold = false;

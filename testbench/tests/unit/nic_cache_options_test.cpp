@@ -98,6 +98,23 @@ TEST(QpContextOptions, AnExpectedContextIsFetchedAndCleanUntilItIsUsed) {
   EXPECT_EQ(rig.unit.cache().cache().misses(), 0U);
 }
 
+/// A context that was fetched ahead and lost ends nobody: it is read again when it is needed.
+TEST(QpContextOptions, AContextFetchedAheadThatIsLostConcernsNobody) {
+  config::NicConfig config = options(2);
+  config.qpc_prefetch = true;
+  Rig rig(config);
+  rig.dma.hold = true;
+  nic::QpContext qp;
+  qp.qpn = 1;
+  rig.unit.expect(qp, sim_now());
+  ASSERT_EQ(rig.dma.held.size(), 1U);
+  rig.dma.fail();
+  EXPECT_EQ(rig.unit.cache().outstanding(), 0U);
+  rig.dma.hold = false;
+  rig.use(1);
+  EXPECT_EQ(rig.dma.reads.size(), 2U);
+}
+
 TEST(QpContextOptions, HalvesTakeAnEntryEach) {
   config::NicConfig config = options(8);
   config.qpc_layout = config::QpcLayout::kByRole;

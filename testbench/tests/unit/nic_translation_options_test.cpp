@@ -190,6 +190,50 @@ TEST(TranslationOptions, SplitCachesAreOneEach) {
   EXPECT_EQ(rig.reads(Purpose::kMtt), 3U);
 }
 
+/// Whoever asks for a key that is not valid yet must not keep that: the driver registers a region
+/// there without a word to the device. For both halves' caches.
+TEST(TranslationOptions, AKeyThatBecomesValidIsFoundByBothHalves) {
+  struct Results : nic::TranslationClient {
+    void translated(Translation& request, Time /*t*/) override { all.push_back(request.result); }
+    std::vector<AccessResult> all;
+  } results;
+  config::NicConfig config = options();
+  config.mpt_cache.ways = config.mtt_cache.ways = 4;
+  config.mpt_cache.split = config.mtt_cache.split = true;
+  Rig rig(config);
+  const auto entry = rig.dma.memory.begin() + static_cast<std::ptrdiff_t>(kMpt + 2 * 64);
+  const std::vector<std::uint8_t> valid(entry, entry + 64);
+  std::fill(entry, entry + 64, std::uint8_t{0});
+  for (const bool responder : {false, true}) {
+    Translation request = rig.make(0);
+    request.client = &results;
+    request.responder = responder;
+    rig.unit.translate(request, sim_now());
+    sc_core::sc_start();
+  }
+  ASSERT_EQ(results.all.size(), 2U);
+  for (const AccessResult result : results.all) EXPECT_NE(result, AccessResult::kOk);
+  std::copy(valid.begin(), valid.end(), entry);
+  rig.ask(0, 64, 2, false);  // fails the test when it is refused
+  rig.ask(0, 64, 2, true);
+}
+
+/// A read that was lost, of an entry that was invalidated meanwhile, is not the message's fault.
+TEST(TranslationOptions, ALostReadOfWhatIsInvalidIsMadeAgain) {
+  Rig rig(options());
+  rig.dma.hold = true;
+  Translation request = rig.make(0);
+  rig.unit.translate(request, sim_now());
+  ASSERT_EQ(rig.reads(Purpose::kMpt), 1U);
+  rig.unit.invalidate(protocol::make_key(2, 0), 0, 0);
+  rig.dma.fail();
+  EXPECT_TRUE(rig.answers.empty());
+  EXPECT_EQ(rig.reads(Purpose::kMpt), 2U);
+  rig.dma.release();
+  rig.dma.release();                  // the translation
+  ASSERT_EQ(rig.answers.size(), 1U);  // and translated() has seen that it is granted
+}
+
 // Order of answers
 // ---------------------------------------------------------------------------------
 
