@@ -199,8 +199,9 @@ stats::DeliveryMeter* Context::meter_of(std::uint32_t qpn) {
 
 stats::MessageTrace* Context::trace_of(std::uint32_t qpn, std::uint16_t wqe_index) {
   const QueuePair* qp = find_qp(qpn);
-  if (qp == nullptr || qp->traces.empty()) return nullptr;
-  return qp->traces[wqe_index & (qp->traces.size() - 1)];
+  if (qp == nullptr || qp->extras == nullptr || qp->extras->traces.empty()) return nullptr;
+  const std::vector<stats::MessageTrace*>& traces = qp->extras->traces;
+  return traces[wqe_index & (traces.size() - 1)];
 }
 
 }  // namespace rnic::host::verbs

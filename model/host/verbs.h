@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -81,29 +82,46 @@ struct SharedReceiveQueue {
 struct QueuePair {
   std::uint32_t qpn = 0;
   std::uint32_t pd = 0;
-  protocol::QpState state = protocol::QpState::kReset;  ///< as far as the driver knows
   CompletionQueue* send_cq = nullptr;
   CompletionQueue* recv_cq = nullptr;
   QpInitAttr cap;
   std::uint64_t sq_address = 0;
-  std::uint32_t sq_log_blocks = 0;
   std::uint64_t rq_address = 0;
-  std::uint32_t rq_log_entries = 0;
   std::uint64_t doorbell_record = 0;
+  std::uint16_t sq_head = 0;
+  std::uint16_t rq_head = 0;
+  std::uint8_t sq_log_blocks = 0;
+  std::uint8_t rq_log_entries = 0;
+  protocol::QpState state = protocol::QpState::kReset;  ///< as far as the driver knows
 
   struct PostedSend {
     std::uint64_t wr_id = 0;
     std::uint16_t index = 0;
     std::uint8_t blocks = 0;
   };
-  Ring<PostedSend> sends;  ///< posted and not yet known to be complete, oldest first
-  std::uint16_t sq_head = 0;
-  Ring<std::uint64_t> recvs;  ///< wr_ids of posted RECVs
-  std::uint16_t rq_head = 0;
-  std::unique_ptr<QpAttr> alternate;  ///< fields of the alternate path as they were loaded last
-  std::vector<protocol::Gid> groups;  ///< multicast groups that it is attached to
-  std::vector<stats::MessageTrace*> traces;  ///< by ring block
-  stats::DeliveryMeter* meter = nullptr;     ///< of what arrives here; may stay null
+  Ring<PostedSend> sends;                 ///< posted and not yet known to be complete, oldest first
+  Ring<std::uint64_t> recvs;              ///< wr_ids of posted RECVs
+  stats::DeliveryMeter* meter = nullptr;  ///< of what arrives here; may stay null
+
+  /// What an idle queue pair does without: there may be hundreds of thousands of them.
+  struct Extras {
+    std::unique_ptr<QpAttr> alternate;  ///< fields of the alternate path as they were loaded last
+    std::vector<protocol::Gid> groups;  ///< multicast groups that it is attached to
+    std::vector<stats::MessageTrace*> traces;  ///< by ring block; empty: nobody traces
+  };
+  std::unique_ptr<Extras> extras;  ///< null until one of them is needed
+
+  /// The extras, made now if there are none.
+  Extras& with_extras() {
+    if (extras == nullptr) extras = std::make_unique<Extras>();
+    return *extras;
+  }
+  /// The alternate path; null: none has been loaded.
+  const QpAttr* alternate() const { return extras != nullptr ? extras->alternate.get() : nullptr; }
+  bool in_group(const protocol::Gid& group) const {
+    return extras != nullptr &&
+           std::find(extras->groups.begin(), extras->groups.end(), group) != extras->groups.end();
+  }
 };
 
 /// Cumulative cost of memory registration.
@@ -299,6 +317,7 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
   Status fill_wqe(const SendWr& wr, const QueuePair& qp);
   void write_ring(std::uint64_t base, std::uint32_t ring_bytes, std::uint32_t offset,
                   const std::uint8_t* bytes, std::uint32_t count);
+  static void note_trace(QueuePair& qp, std::uint32_t slot, stats::MessageTrace* trace);
   /// Spends `cost` storing to the queue pair's doorbell register, once that is free.
   void use_register(Core& core, const QueuePair& qp, Time cost);
   void ring_doorbell(Core& core, QueuePair& qp, std::uint32_t posted, std::uint32_t last_blocks);

@@ -34,17 +34,19 @@ Status Context::change_group(Core& core, CommandOpcode opcode, const QueuePair& 
 
 Status Context::attach_mcast(Core& core, QueuePair& qp, const Gid& group, std::uint16_t lid) {
   if (qp.cap.qp_type != protocol::QpType::kUd || !group_valid(group, lid)) return Status::kEinval;
-  if (std::find(qp.groups.begin(), qp.groups.end(), group) != qp.groups.end()) return Status::kOk;
+  if (qp.in_group(group)) return Status::kOk;
   const Status status = change_group(core, CommandOpcode::kAttachMcast, qp, group);
-  if (status == Status::kOk) qp.groups.push_back(group);
+  if (status == Status::kOk) qp.with_extras().groups.push_back(group);
   return status;
 }
 
 Status Context::detach_mcast(Core& core, QueuePair& qp, const Gid& group, std::uint16_t lid) {
-  const auto attached = std::find(qp.groups.begin(), qp.groups.end(), group);
-  if (attached == qp.groups.end() || !group_valid(group, lid)) return Status::kEinval;
+  if (!qp.in_group(group) || !group_valid(group, lid)) return Status::kEinval;
   const Status status = change_group(core, CommandOpcode::kDetachMcast, qp, group);
-  if (status == Status::kOk) qp.groups.erase(attached);
+  if (status == Status::kOk) {
+    std::vector<Gid>& groups = qp.extras->groups;
+    groups.erase(std::find(groups.begin(), groups.end(), group));
+  }
   return status;
 }
 

@@ -185,10 +185,7 @@ Status Context::post_send(Core& core, QueuePair& qp, const SendWr* wrs, std::uin
     const std::uint32_t slot = qp.sq_head & mask;
     write_ring(qp.sq_address, kWqeBlockBytes << qp.sq_log_blocks, slot * kWqeBlockBytes,
                scratch_bytes_.data(), bytes);
-    if (wr.trace != nullptr || !qp.traces.empty()) {
-      if (qp.traces.empty()) qp.traces.resize(std::size_t{mask} + 1);
-      qp.traces[slot] = wr.trace;
-    }
+    if (wr.trace != nullptr || qp.extras != nullptr) note_trace(qp, slot, wr.trace);
     qp.sends.push_back({wr.wr_id, qp.sq_head, scratch_.blocks});
     qp.sq_head = static_cast<std::uint16_t>(qp.sq_head + blocks);
     core.spend(posted == 0 ? cpu_.post_cost
@@ -205,6 +202,14 @@ Status Context::post_send(Core& core, QueuePair& qp, const SendWr* wrs, std::uin
     if (wrs[i].trace != nullptr) wrs[i].trace->mark(stats::Stage::kPost, core.now());
   }
   return status;
+}
+
+/// In a ring of traces as long as the send ring, once any message has one.
+void Context::note_trace(QueuePair& qp, std::uint32_t slot, stats::MessageTrace* trace) {
+  std::vector<stats::MessageTrace*>& traces = qp.with_extras().traces;
+  if (traces.empty() && trace == nullptr) return;
+  if (traces.empty()) traces.resize(std::size_t{1} << qp.sq_log_blocks);
+  traces[slot] = trace;
 }
 
 void Context::use_register(Core& core, const QueuePair& qp, Time cost) {

@@ -36,13 +36,14 @@ QueuePair* Context::create_qp(Core& core, std::uint32_t pd, CompletionQueue& sen
   scratch_.inline_data = true;
   scratch_.length = attr.max_inline_data;
   blocks = std::max(blocks, protocol::wqe_blocks(scratch_));
-  qp->sq_log_blocks = ceil_log2(std::uint64_t{attr.max_send_wr} * blocks);
-  if (qp->sq_log_blocks > kMaxLogSendBlocks) return nullptr;
+  const std::uint32_t log_blocks = ceil_log2(std::uint64_t{attr.max_send_wr} * blocks);
+  if (log_blocks > kMaxLogSendBlocks) return nullptr;
+  qp->sq_log_blocks = static_cast<std::uint8_t>(log_blocks);
   qp->sq_address = allocate_ring(std::uint64_t{kWqeBlockBytes} << qp->sq_log_blocks);
   if (attr.srq != nullptr) {
     qp->cap.max_recv_wr = 0;
   } else if (attr.max_recv_wr > 0) {
-    qp->rq_log_entries = ceil_log2(attr.max_recv_wr);
+    qp->rq_log_entries = static_cast<std::uint8_t>(ceil_log2(attr.max_recv_wr));
     qp->rq_address =
         allocate_ring((std::uint64_t{std::max(1U, attr.max_recv_sge)} * protocol::kWqeSegmentBytes)
                       << qp->rq_log_entries);
@@ -87,7 +88,7 @@ Status Context::modify_qp(Core& core, QueuePair& qp, const QpAttr& attr, std::ui
   }
   constexpr std::uint32_t kMigration = QpAttrMask::kAltPath | QpAttrMask::kPathMigState;
   const bool new_path = (mask & QpAttrMask::kAltPath) != 0;
-  if ((mask & QpAttrMask::kPathMigState) != 0 && !new_path && qp.alternate == nullptr) {
+  if ((mask & QpAttrMask::kPathMigState) != 0 && !new_path && qp.alternate() == nullptr) {
     return Status::kEinval;  // there is nothing to migrate to
   }
   protocol::CommandMailbox mailbox{};
@@ -117,7 +118,7 @@ Status Context::modify_qp(Core& core, QueuePair& qp, const QpAttr& attr, std::ui
   qp.state = target;
   if (target == QpState::kReset) {
     forget_work(qp);
-    qp.alternate.reset();
+    if (qp.extras != nullptr) qp.extras->alternate.reset();
   }
   return (mask & kMigration) != 0 ? modify_migration(core, qp, attr, mask) : Status::kOk;
 }
@@ -143,7 +144,7 @@ Status Context::modify_migration(Core& core, QueuePair& qp, const QpAttr& attr,
   mailbox.migrate_qp = {qp.qpn, mask, attr.path_mig_state, attr.alt_timeout, attr.alt_ah_attr};
   const Status status = execute_status(core, mailbox);
   if (status == Status::kOk && (mask & QpAttrMask::kAltPath) != 0) {
-    qp.alternate = std::make_unique<QpAttr>(attr);
+    qp.with_extras().alternate = std::make_unique<QpAttr>(attr);
   }
   return status;
 }
@@ -160,7 +161,7 @@ void Context::forget_work(QueuePair& qp) {
 }
 
 Status Context::destroy_qp(Core& core, QueuePair* qp) {
-  if (!qp->groups.empty()) return Status::kEbusy;
+  if (qp->extras != nullptr && !qp->extras->groups.empty()) return Status::kEbusy;
   protocol::CommandMailbox mailbox{};
   mailbox.opcode = CommandOpcode::kDestroyQp;
   mailbox.object = {qp->qpn};

@@ -29,7 +29,7 @@ Status Context::query_qp(Core& core, QueuePair& qp, QpAttr& attr, QpInitAttr& in
   memory_.read(mailbox_address_ + offsetof(CommandMailbox, modify_qp), &m, sizeof m);
   qp.state = m.state;
   attr = QpAttr{};
-  if (qp.alternate != nullptr) attr = *qp.alternate;
+  if (const QpAttr* alternate = qp.alternate()) attr = *alternate;
   attr.qp_state = attr.cur_qp_state = m.state;
   attr.access_flags = m.access;
   attr.qkey = m.qkey;

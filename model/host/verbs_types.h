@@ -172,14 +172,15 @@ struct AsyncEvent {
   SharedReceiveQueue* srq = nullptr;
 };
 
+/// ibv_qp_init_attr; each queue pair keeps one, hence the order of the fields.
 struct QpInitAttr {
-  protocol::QpType qp_type = protocol::QpType::kRc;
   SharedReceiveQueue* srq = nullptr;  ///< takes RECVs from it; max_recv_wr is ignored then
   std::uint32_t max_send_wr = 128;
   std::uint32_t max_recv_wr = 128;
   std::uint32_t max_send_sge = 1;
   std::uint32_t max_recv_sge = 1;
   std::uint32_t max_inline_data = 0;
+  protocol::QpType qp_type = protocol::QpType::kRc;
   bool sq_sig_all = false;
 };
 

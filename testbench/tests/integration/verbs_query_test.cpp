@@ -253,6 +253,10 @@ TEST(QueryPort, StateAndSizes) {
   });
 }
 
+/// Runs have hundreds of thousands of idle queue pairs; of what the driver holds for each, 96 B are
+/// numbers and addresses, and 56 B are the two empty lists of work and two pointers.
+TEST(QueryQp, AnIdleQueuePairIsSmall) { EXPECT_LE(sizeof(host::verbs::QueuePair), 152U); }
+
 TEST(ModifyQp, PortsAndPartitionKeysThatDoNotExist) {
   VerbsRig rig(Settings{{"transport.protocol", "ib"}});
   rig.run([&] {

@@ -51,7 +51,7 @@ void RandomRunner::migrate(Live& live) {
   RigSide& here = side(live.name.host);
   host::verbs::QpAttr attr;
   std::uint32_t mask = Mask::kPathMigState;
-  if (live.qp->alternate == nullptr || dice_->chance(0.5)) {
+  if (live.qp->alternate() == nullptr || dice_->chance(0.5)) {
     attr.alt_ah_attr = path_between(live.name.host, 1 - live.name.host);
     attr.alt_timeout = static_cast<std::uint8_t>(rig_.config().transport.ack_timeout);
     attr.path_mig_state = protocol::PathMigration::kRearm;
