@@ -26,6 +26,7 @@ PortAttr port_of(const config::Config& config) {
   port.active_mtu = config.transport.mtu;
   port.max_msg_sz = kLongestMessage;
   port.pkey_tbl_len = 1;
+  port.gid_tbl_len = 1;
   port.active_gbps = config.link.rate.to_gbps();
   port.ethernet = config.transport.protocol != config::Protocol::kIb;
   return port;

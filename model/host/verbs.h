@@ -255,6 +255,15 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
   DeviceAttr query_device() const;
   /// EINVAL: no such port.
   Status query_port(Core& core, std::uint8_t port_num, PortAttr& attr);
+  /// The address of the port's frames: on InfiniBand and RoCEv1 its GID, on RoCEv2 over IPv4 the
+  /// address mapped (::ffff:a.b.c.d), on iWARP its MAC address and zeros (as Linux' siw and irdma
+  /// have it). EINVAL: no such port or entry.
+  Status query_gid(Core& core, std::uint8_t port_num, std::uint32_t index, protocol::Gid& gid);
+  /// The default partition (IBTA vol 1, 10.9.1.2), 0xFFFF with its membership bit. EINVAL: as
+  /// above.
+  Status query_pkey(Core& core, std::uint8_t port_num, std::uint32_t index, std::uint16_t& pkey);
+  /// To be called before the simulation starts: what the port is called on the wire.
+  void name_port(const protocol::Gid& gid, std::uint16_t lid);
   /// ibv_attach_mcast: `qp` gets a copy of each datagram to the group (but of its own). A second
   /// call changes nothing. EINVAL: not a datagram queue pair, or not a group of this port's kind
   /// (`group` FF00::/8 with a multicast `lid` on InfiniBand; RoCEv2 over IPv4:
@@ -406,7 +415,8 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
   const config::NicConfig nic_;
   const config::CpuConfig cpu_;
   const config::MemoryConfig memory_config_;
-  const PortAttr port_;          ///< but for its state
+  PortAttr port_;  ///< but for its state
+  protocol::Gid port_gid_{};
   const Time connection_setup_;  ///< iWARP: on the way to RTS
   PhysicalMemory& memory_;
   AddressSpace& space_;

@@ -189,6 +189,7 @@ bool Context::wait_cq(Core& core, CompletionQueue& cq, Time deadline) {
 void Context::to_wc(const protocol::Cqe& cqe, Wc& wc) {
   wc = Wc{};
   wc.status = cqe.status;
+  wc.vendor_err = cqe.vendor_syndrome;
   wc.qp_num = cqe.qpn;
   wc.byte_len = cqe.byte_count;
   QueuePair* qp = find_qp(cqe.qpn);

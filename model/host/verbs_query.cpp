@@ -98,4 +98,27 @@ Status Context::query_port(Core& core, std::uint8_t port_num, PortAttr& attr) {
   return Status::kOk;
 }
 
+void Context::name_port(const protocol::Gid& gid, std::uint16_t lid) {
+  port_gid_ = gid;
+  port_.lid = port_.ethernet ? std::uint16_t{0} : lid;
+}
+
+/// Both tables have one entry, which the kernel keeps.
+Status Context::query_gid(Core& core, std::uint8_t port_num, std::uint32_t index,
+                          protocol::Gid& gid) {
+  enter_kernel(core);
+  if (port_num != 1 || index >= port_.gid_tbl_len) return Status::kEinval;
+  gid = port_gid_;
+  return Status::kOk;
+}
+
+Status Context::query_pkey(Core& core, std::uint8_t port_num, std::uint32_t index,
+                           std::uint16_t& pkey) {
+  constexpr std::uint16_t kDefault = 0xFFFF;
+  enter_kernel(core);
+  if (port_num != 1 || index >= port_.pkey_tbl_len) return Status::kEinval;
+  pkey = kDefault;
+  return Status::kOk;
+}
+
 }  // namespace rnic::host::verbs

@@ -117,6 +117,7 @@ struct Wc {
 
   std::uint64_t wr_id = 0;
   protocol::WcStatus status = protocol::WcStatus::kSuccess;
+  std::uint32_t vendor_err = 0;  ///< the device's code of a failure (protocol::vendor_syndrome())
   protocol::WcOpcode opcode = protocol::WcOpcode::kSend;
   std::uint32_t byte_len = 0;
   std::uint32_t imm_data = 0;
@@ -245,8 +246,10 @@ struct PortAttr {
   std::uint32_t active_mtu = 0;  ///< bytes
   std::uint32_t max_msg_sz = 0;  ///< bytes
   std::uint16_t pkey_tbl_len = 0;
-  double active_gbps = 0;  ///< data rate (ibv has codes of lanes and speed)
-  bool ethernet = false;   ///< IBV_LINK_LAYER_ETHERNET, else InfiniBand
+  std::uint16_t lid = 0;          ///< InfiniBand; 0 on Ethernet
+  std::uint32_t gid_tbl_len = 0;  ///< addresses that query_gid() has
+  double active_gbps = 0;         ///< data rate (ibv has codes of lanes and speed)
+  bool ethernet = false;          ///< IBV_LINK_LAYER_ETHERNET, else InfiniBand
 };
 
 }  // namespace rnic::host::verbs

@@ -78,6 +78,10 @@ void CompletionUnit::complete(QpContext& qp, transport::SendEntry& entry, Time t
   protocol::Cqe cqe;
   cqe.kind = failed ? protocol::Cqe::Kind::kRequesterError : protocol::Cqe::Kind::kRequester;
   cqe.status = entry.status;
+  if (failed) {
+    cqe.vendor_syndrome =
+        protocol::vendor_syndrome(entry.status, entry.wqe.is_read() || entry.wqe.is_atomic());
+  }
   cqe.opcode = entry.wqe.opcode;
   cqe.qpn = qp.qpn;
   cqe.byte_count = entry.wqe.length;

@@ -290,6 +290,7 @@ void RqUnit::flush_one(QpContext& qp, const protocol::RecvWqe& recv, Time t) {
   protocol::Cqe cqe;
   cqe.kind = protocol::Cqe::Kind::kResponderError;
   cqe.status = protocol::WcStatus::kWrFlushError;
+  cqe.vendor_syndrome = protocol::vendor_syndrome(cqe.status, false);
   cqe.qpn = qp.qpn;
   cqe.wqe_counter = recv.index;
   completion_queues->post(qp.recv_cqn, cqe, nullptr, t);

@@ -43,6 +43,25 @@ WcStatus status_of(std::uint8_t syndrome) {
 
 }  // namespace
 
+std::uint8_t vendor_syndrome(WcStatus status, bool fetched) {
+  switch (status) {
+    case WcStatus::kLocalQpOperationError:
+      return 0x68;
+    case WcStatus::kLocalProtectionError:
+      return fetched ? 0x33 : 0x52;
+    case WcStatus::kWrFlushError:
+      return 0xF9;
+    case WcStatus::kRemoteInvalidRequestError:
+      return 0x8A;
+    case WcStatus::kRemoteAccessError:
+      return 0x88;
+    case WcStatus::kRetryExceededError:
+      return 0x81;
+    default:
+      return 0;
+  }
+}
+
 void encode_cqe(const Cqe& cqe, std::uint8_t* out) {
   std::memset(out, 0, kCqeBytes);
   store_be16(out + 22, cqe.slid);
@@ -51,7 +70,10 @@ void encode_cqe(const Cqe& cqe, std::uint8_t* out) {
                            (cqe.src_qp & 0xFF'FFFF));
   store_be32(out + 36, cqe.imm);
   store_be32(out + 44, cqe.byte_count);
-  if (cqe.is_error()) out[55] = syndrome_of(cqe.status);
+  if (cqe.is_error()) {
+    out[54] = cqe.vendor_syndrome;
+    out[55] = syndrome_of(cqe.status);
+  }
   store_be32(out + 56, (static_cast<std::uint32_t>(cqe.opcode) << 24) | (cqe.qpn & 0xFF'FFFF));
   store_be16(out + 60, cqe.wqe_counter);
   out[kCqeOwnerOffset] = static_cast<std::uint8_t>(
@@ -74,7 +96,10 @@ Cqe decode_cqe(const std::uint8_t* in) {
   cqe.kind = static_cast<Cqe::Kind>(in[kCqeOwnerOffset] >> 4);
   cqe.solicited = (in[kCqeOwnerOffset] & 2) != 0;
   cqe.owner = (in[kCqeOwnerOffset] & 1) != 0;
-  if (cqe.is_error()) cqe.status = status_of(in[55]);
+  if (cqe.is_error()) {
+    cqe.vendor_syndrome = in[54];
+    cqe.status = status_of(in[55]);
+  }
   return cqe;
 }
 

@@ -24,6 +24,7 @@ struct Cqe {
 
   Kind kind = Kind::kInvalid;
   WcStatus status = WcStatus::kSuccess;
+  std::uint8_t vendor_syndrome = 0;    ///< of an error: the device's own code, 0 where it has none
   WqeOpcode opcode = WqeOpcode::kNop;  ///< requester: operation of the WQE
   std::uint32_t qpn = 0;
   std::uint32_t src_qp = 0;
@@ -43,6 +44,12 @@ struct Cqe {
            kind == Kind::kRespSendInv || kind == Kind::kResponderError;
   }
 };
+
+/// What ConnectX tells besides the status of an error, as logs of applications have it:
+/// openucx/ucx#5732, #1151, linux-nvme/nvme-cli#3268, charmplusplus/charm#2532, and
+/// unionxic/rdma-fault-characterization for the protection errors. 0: none is known. `fetched`: the
+/// error is of a buffer for what a READ or atomic brought.
+std::uint8_t vendor_syndrome(WcStatus status, bool fetched);
 
 void encode_cqe(const Cqe& cqe, std::uint8_t* out);
 Cqe decode_cqe(const std::uint8_t* in);

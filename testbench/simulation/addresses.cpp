@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulation/addresses.h"
 
+#include <algorithm>
+
 #include "config/config.h"
 #include "config/service_level.h"
 #include "protocol/multicast.h"
@@ -57,6 +59,18 @@ protocol::AddressVector path_of_qp(const config::Config& config, protocol::Addre
     if (!t.vlan) path.lane = path.traffic_class >> 5;  // what the headers say
   }
   return path;
+}
+
+protocol::Gid gid_of(const config::Config& config, std::uint32_t index) {
+  const transport::PortIdentity identity = identity_of(index);
+  const config::TransportConfig& t = config.transport;
+  if (t.protocol == config::Protocol::kRoceV2 && t.ip_version == 4) {
+    return protocol::ipv4_mapped_gid(identity.ipv4);
+  }
+  if (t.protocol != config::Protocol::kIwarp) return identity.gid;
+  protocol::Gid gid{};
+  std::copy(identity.mac.begin(), identity.mac.end(), gid.begin());
+  return gid;
 }
 
 protocol::AddressVector path_to_group(const config::Config& config, std::uint32_t from,

@@ -30,4 +30,7 @@ protocol::AddressVector path_of_qp(const config::Config& config, protocol::Addre
 protocol::AddressVector path_to_group(const config::Config& config, std::uint32_t from,
                                       std::uint32_t group);
 
+/// What verbs call the port of a host: Context::query_gid().
+protocol::Gid gid_of(const config::Config& config, std::uint32_t index);
+
 }  // namespace rnic::testbench

@@ -96,6 +96,7 @@ Node::Node(const sc_core::sc_module_name& name, const config::Config& config, st
       nic("nic", config, identity_of(index), tables_of(host),
           link::nic_port_config(config, identity_of(index).mac), frames) {
   host.root_complex.set_link(config.pcie);
+  host.verbs.name_port(gid_of(config, index), identity_of(index).lid);
   if (sibling != nullptr) {
     bind_shared_slot(*sibling, 1);
     if (!config.pcie.id_based_ordering) {

@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "protocol/multicast.h"
 #include "support/verbs_rig.h"
 
 namespace rnic::testbench {
@@ -15,6 +16,7 @@ using host::verbs::PortAttr;
 using host::verbs::QpAttr;
 using host::verbs::QpInitAttr;
 using host::verbs::SrqAttr;
+using host::verbs::Wc;
 using host::verbs::WrOpcode;
 using protocol::EventType;
 using protocol::PathMigration;
@@ -253,9 +255,90 @@ TEST(QueryPort, StateAndSizes) {
   });
 }
 
+/// What an application exchanges with its peer before it connects.
+class PortTables : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(PortTables, NameThePort) {
+  VerbsRig rig(Settings{{"transport.protocol", GetParam()}});
+  rig.run([&] {
+    rig.connect();
+    PortAttr port;
+    ASSERT_EQ(rig.b.verbs().query_port(rig.b.core, 1, port), Status::kOk);
+    EXPECT_EQ(port.gid_tbl_len, 1U);
+    protocol::Gid gid{};
+    std::uint16_t pkey = 0;
+    EXPECT_EQ(rig.b.verbs().query_gid(rig.b.core, 2, 0, gid), Status::kEinval);
+    EXPECT_EQ(rig.b.verbs().query_gid(rig.b.core, 1, 1, gid), Status::kEinval);
+    EXPECT_EQ(rig.b.verbs().query_pkey(rig.b.core, 1, port.pkey_tbl_len, pkey), Status::kEinval);
+    EXPECT_EQ(rig.b.verbs().query_pkey(rig.b.core, 0, 0, pkey), Status::kEinval);
+    ASSERT_EQ(rig.b.verbs().query_pkey(rig.b.core, 1, 0, pkey), Status::kOk);
+    EXPECT_EQ(pkey, 0xFFFF);
+    ASSERT_EQ(rig.b.verbs().query_gid(rig.b.core, 1, 0, gid), Status::kOk);
+    // Host 1 is fe80::2, 10.0.0.2, 02:00:00:00:00:02 and LID 2.
+    protocol::Gid expected{};
+    if (GetParam() == "rocev2") {
+      expected = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 0, 0, 2};
+    } else if (GetParam() == "iwarp") {
+      expected = {0x02, 0, 0, 0, 0, 2};
+    } else {
+      expected = {0xFE, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2};
+    }
+    EXPECT_EQ(gid, expected);
+    EXPECT_EQ(port.lid, GetParam() == "ib" ? 2 : 0);
+    // And that is where its frames come from.
+    if (GetParam() == "iwarp") return;
+    QpAttr attr;
+    QpInitAttr init;
+    ASSERT_EQ(rig.b.verbs().query_qp(rig.b.core, *rig.b.qp, attr, init), Status::kOk);
+    const protocol::Gid& source = attr.ah_attr.source_gid;
+    EXPECT_EQ(GetParam() == "rocev2" ? protocol::ipv4_mapped_gid(attr.ah_attr.source_ipv4) : source,
+              gid);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Transports, PortTables, ::testing::ValuesIn(all_protocols()),
+                         [](const auto& test) { return test.param; });
+
 /// Runs have hundreds of thousands of idle queue pairs; of what the driver holds for each, 96 B are
 /// numbers and addresses, and 56 B are the two empty lists of work and two pointers.
 TEST(QueryQp, AnIdleQueuePairIsSmall) { EXPECT_LE(sizeof(host::verbs::QueuePair), 152U); }
+
+/// The codes that ConnectX adds to a status.
+TEST(VendorError, TellsOneFailureFromAnother) {
+  VerbsRig rig({{"transport.protocol", "rocev2"}});
+  rig.run([&] {
+    rig.connect();
+    const RigBuffer mine = rig.a.buffer(4096, 0);  // no place for what a READ brings
+    const RigBuffer theirs = rig.b.buffer(4096);
+    const auto outcome = [&](WrOpcode opcode, std::uint32_t lkey, std::uint32_t rkey) {
+      auto* from = rig.a.make_qp(RigSide::qp_attr());
+      auto* to = rig.b.make_qp(RigSide::qp_attr());
+      rig.join(*from, *to);
+      for (int i = 0; i < 2; ++i) {
+        EXPECT_EQ(rig.a.post(*from, opcode, mine.address, lkey, 64, theirs.address, rkey),
+                  Status::kOk);
+      }
+      const Wc failed = rig.a.await_send();
+      const Wc flushed = rig.a.await_send();
+      EXPECT_EQ(flushed.status, WcStatus::kWrFlushError);
+      EXPECT_EQ(flushed.vendor_err, 249U);
+      return failed;
+    };
+    const std::uint32_t lkey = mine.region.lkey;
+    const std::uint32_t rkey = theirs.region.rkey;
+    EXPECT_EQ(outcome(WrOpcode::kRdmaWrite, lkey ^ 0x100, rkey).vendor_err, 0x52U);
+    const Wc sink = outcome(WrOpcode::kRdmaRead, lkey, rkey);
+    EXPECT_EQ(sink.status, WcStatus::kLocalProtectionError);
+    EXPECT_EQ(sink.vendor_err, 0x33U);
+    EXPECT_EQ(outcome(WrOpcode::kRdmaWrite, lkey, rkey ^ 0x100).vendor_err, 0x88U);
+    ASSERT_EQ(
+        rig.a.post(*rig.a.qp, WrOpcode::kRdmaWrite, mine.address, lkey, 64, theirs.address, rkey),
+        Status::kOk);
+    const Wc good = rig.a.await_send();
+    EXPECT_EQ(good.status, WcStatus::kSuccess);
+    EXPECT_EQ(good.vendor_err, 0U);
+  });
+}
 
 TEST(ModifyQp, PortsAndPartitionKeysThatDoNotExist) {
   VerbsRig rig(Settings{{"transport.protocol", "ib"}});

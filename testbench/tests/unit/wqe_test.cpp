@@ -191,11 +191,14 @@ TEST(Cqe, ErrorsCarrySyndromes) {
     Cqe cqe;
     cqe.kind = Cqe::Kind::kRequesterError;
     cqe.status = status;
+    cqe.vendor_syndrome = 0x52;
     std::array<std::uint8_t, protocol::kCqeBytes> bytes{};
     protocol::encode_cqe(cqe, bytes.data());
+    EXPECT_EQ(bytes[54], 0x52);  // mlx5dv.h: vendor_err_synd
     EXPECT_EQ(bytes[55], syndrome);
     EXPECT_EQ(bytes[63] >> 4, 13);
     EXPECT_EQ(protocol::decode_cqe(bytes.data()).status, status);
+    EXPECT_EQ(protocol::decode_cqe(bytes.data()).vendor_syndrome, 0x52);
   }
 }
 
