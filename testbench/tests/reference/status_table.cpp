@@ -480,9 +480,12 @@ Consequence of_message(Cause cause, WrOpcode opcode, Service service) {
                  ? remote(WcStatus::kRemoteOperationError, Wire::kDdpNoBuffer)
                  : invalid_request(service);
     case Cause::kTooManyReads:
-      // Where the stream ends at once, the READ under way ends with it.
-      return fetches(opcode) && service == Service::kReliable ? invalid_request(service)
-                                                              : no_such_case();
+      if (!fetches(opcode) || !is_acknowledged(service)) return no_such_case();
+      // Of MPA's revision 1, which does not negotiate ORD and IRD (RFC 5044): the request finds no
+      // buffer in the queue of READ requests. What is owed for the one under way comes first.
+      return service == Service::kIwarp
+                 ? remote(WcStatus::kRemoteOperationError, Wire::kDdpNoBuffer)
+                 : invalid_request(service);
     case Cause::kSrqEmpty: {
       if (service == Service::kUc) return no_such_case();  // IBTA vol 1, 10.2.9.1: RC and UD
       Consequence c = takes_recv(opcode) ? no_recv(opcode, service) : success(opcode);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <iterator>
 #include <sstream>
 
 #include "reference/status_table.h"
@@ -109,6 +110,8 @@ const char* cause_name(Cause cause) {
                                            "too many SGEs",
                                            "QP not in RTS",
                                            "send queue full"};
+  constexpr auto kCauses = static_cast<std::size_t>(Cause::kQueueFull) + 1;  // the last of them
+  static_assert(std::size(kNames) == kCauses, "each cause has its name");
   return kNames[static_cast<int>(cause)];
 }
 
