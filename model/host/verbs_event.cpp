@@ -84,6 +84,8 @@ void Context::handle_event(const protocol::Event& event) {
       if (about.cq != nullptr) {
         about.cq->failed = true;
         about.cq->written.memory_written(0, 0);  // who spins on it looks up
+        // Who sleeps is woken by the process's own thread for these events, which is not modelled.
+        if (about.cq->channel != nullptr) notify_channel(*about.cq);
       }
       break;
     case EventType::kSrqLimitReached:

@@ -271,13 +271,21 @@ Wc Peer::await(host::verbs::CompletionQueue& cq) {
   Wc wc;
   do {
     waiting.wait(cq);
+    if (cq.failed && !host.verbs.has_completion(cq)) {
+      end({}, "its completion queue is lost (event_cq_err)");
+    }
   } while (host.verbs.poll_cq(core, cq, 1, &wc) == 0);
   core.sync();
   if (wc.status != protocol::WcStatus::kSuccess) {
-    fail(std::string("a work request completes with ") +
-         protocol::wc_status_name(cause_of(wc.status)));
+    const protocol::WcStatus cause = cause_of(wc.status);
+    end(cause, std::string("a work request completed with ") + protocol::wc_status_name(cause));
   }
   return wc;
+}
+
+void Peer::end(std::optional<protocol::WcStatus> status, const std::string& what) const {
+  throw ProcessFailure{status, "on host " + std::to_string(index) + ", QP " +
+                                   std::to_string(qp_->qpn) + ": " + what};
 }
 
 protocol::WcStatus Peer::cause_of(protocol::WcStatus status) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,9 +33,17 @@ struct FastBuffer {
   host::verbs::FastRegion region;
 };
 
+/// A work request of a process has failed, or nothing can complete any more: its program is over.
+/// The simulation is not at fault.
+struct ProcessFailure {
+  /// Of the completion; empty: there was none.
+  std::optional<protocol::WcStatus> status;
+  std::string what;  ///< in one line
+};
+
 /// One process of an example program: a thread with its core and one connected queue pair. It shows
-/// the usual steps of a verbs program; what fails throws SimulationError. All calls come from the
-/// process's own SC_THREAD.
+/// the usual steps of a verbs program. A completion that is no success throws ProcessFailure,
+/// everything else that fails SimulationError. All calls come from the process's own SC_THREAD.
 class Peer {
  public:
   Peer(host::Host& host, const config::Config& config, std::uint32_t index);
@@ -103,6 +112,7 @@ class Peer {
   /// Why the queue pair is in error, when `status` only says that it is.
   protocol::WcStatus cause_of(protocol::WcStatus status);
   [[noreturn]] void fail(const std::string& what) const;
+  [[noreturn]] void end(std::optional<protocol::WcStatus> status, const std::string& what) const;
 
   const config::Config& config_;
   std::uint32_t pd_ = 0;

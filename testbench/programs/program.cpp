@@ -55,6 +55,8 @@ void Program::run(std::uint32_t peer) {
     play(peer);
   } catch (const sc_core::sc_unwind_exception&) {
     throw;  // the kernel's own way to end a thread
+  } catch (const ProcessFailure& failure) {
+    end_early(failure);
   } catch (...) {
     if (measurement_.failure) return;
     measurement_.failure = std::current_exception();
@@ -84,7 +86,17 @@ void Program::play(std::uint32_t peer) {
   }
   client(self, number);
   self.core.sync();
-  if (++finished_ == clients()) measurement_.flow_done();
+  if (++finished_ == clients() && ended_early_.empty()) measurement_.flow_done();
+}
+
+/// The first process that fails ends all, as its peer and those who share its work would notice by
+/// their connections beside the RDMA one. What fails behind it is told in the counts only.
+void Program::end_early(const ProcessFailure& failure) {
+  if (failure.status) measurement_.count_completion(*failure.status);
+  if (!ended_early_.empty() || finished_ == clients()) return;
+  ended_early_ = failure.what + ", after " + std::to_string(done_) + " of " +
+                 std::to_string(config_.sim.warmup + config_.workload.iterations) + " operations";
+  measurement_.flow_done();
 }
 
 Time Program::begin(Peer& self) {

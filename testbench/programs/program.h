@@ -23,6 +23,8 @@ class Program : public sc_core::sc_module {
 
   const FlowMeasurement& measured() const { return measured_; }
   const std::vector<std::unique_ptr<Peer>>& peers() const { return peers_; }
+  /// Why it is over before its last operation, in one line; empty: it is not.
+  const std::string& ended_early() const { return ended_early_; }
 
  protected:
   /// Set up before the connection is made: buffers of this end.
@@ -52,6 +54,7 @@ class Program : public sc_core::sc_module {
   void start();
   void run(std::uint32_t peer);
   void play(std::uint32_t peer);
+  void end_early(const ProcessFailure& failure);
   /// All processes meet here, as over a TCP connection beside the RDMA one.
   void meet();
 
@@ -62,7 +65,8 @@ class Program : public sc_core::sc_module {
   std::uint32_t arrived_ = 0;
   std::uint64_t done_ = 0;
   std::uint64_t begun_ = 0;
-  std::uint32_t finished_ = 0;
+  std::uint32_t finished_ = 0;  ///< clients
+  std::string ended_early_;
 };
 
 /// The program that workload.program names, with its clients on the first host and its servers on

@@ -216,6 +216,7 @@ nlohmann::ordered_json to_json(const Result& result) {
                         {"delivered", result.messages->delivered},
                         {"lost", result.messages->lost()}};
   }
+  if (!result.ended_early.empty()) json["ended_early"] = result.ended_early;
   if (result.probe) json["probe"] = probe_json(*result.probe);
   json["units"] = units_json(result.units);
   json["bottleneck"] = bottleneck_json(result.bottleneck);

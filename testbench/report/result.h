@@ -201,6 +201,7 @@ struct Result {
   std::vector<FlowResult> flows;
   std::optional<MessageCounts> messages;  ///< of unreliable services
   std::optional<ProbeResult> probe;       ///< with workload.probe_size
+  std::string ended_early;                ///< why workload.program did; empty: it did not
 
   std::vector<UnitResult> units;
   Bottleneck bottleneck;  ///< from find_bottleneck(), which needs all the rest

@@ -51,6 +51,9 @@ std::string headline(const Result& result) {
   for (const auto& [status, count] : result.completions) {
     if (count > 0) text += "  CQEs polled   " + grouped(count) + " " + status + "\n";
   }
+  if (!result.ended_early.empty()) {
+    text += wrapped("Ended early: " + result.ended_early, 2, kWidth);
+  }
   if (result.messages && result.messages->lost() > 0) {
     text += "  Lost          " + grouped(result.messages->lost()) + " of " +
             counted(result.messages->sent, "message") +

@@ -132,6 +132,7 @@ void collect_flows(System& system, Result& result) {
   }
   if (system.program != nullptr) {
     const FlowMeasurement& measured = system.program->measured();
+    result.ended_early = system.program->ended_early();
     add(measured, flow_between(measured, result.flows));
   }
   result.window = span.length();

@@ -59,11 +59,11 @@ void Waiting::wait_for_event(host::verbs::CompletionQueue& cq) {
   host_.verbs.req_notify_cq(core_, cq, solicited);
   core_.spend(config_.cpu.poll_cost);
   core_.sync();
-  while (!host_.verbs.has_completion(cq)) {
+  while (!host_.verbs.has_completion(cq) && !cq.failed) {
     host::verbs::CompletionQueue* signalled = host_.verbs.get_cq_event(core_, *channel_);
     host_.verbs.ack_cq_events(*signalled, 1);
     // An event of an earlier arming, whose completions have been polled, or of another queue.
-    if (host_.verbs.has_completion(cq)) return;
+    if (host_.verbs.has_completion(cq) || cq.failed) return;
     host_.verbs.req_notify_cq(core_, cq, solicited);
     core_.sync();
   }

@@ -24,8 +24,8 @@ class Waiting {
   /// Events of `cq` are asked for with solicited_only from now on.
   void solicited_only(const host::verbs::CompletionQueue& cq) { solicited_ = &cq; }
 
-  /// Returns when `cq` holds a completion; false when it is `deadline` and there is none. A thread
-  /// that sleeps until an event knows no deadline.
+  /// Returns when `cq` holds a completion, or never will (CQ_ERR); false when it is `deadline` and
+  /// there is none. A thread that sleeps until an event knows no deadline.
   bool wait(host::verbs::CompletionQueue& cq, Time deadline = kTimeNever);
   /// Returns when `spot` has seen more than `seen` writes; false as above.
   bool wait(host::PollSpot& spot, std::uint64_t seen, Time deadline = kTimeNever);

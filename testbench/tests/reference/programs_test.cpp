@@ -153,16 +153,93 @@ TEST(ExampleProgramsUse, RefusesWhatItWouldIgnore) {
   EXPECT_NE(lossy.error.find("transport.type=rc"), std::string::npos) << lossy.error;
 }
 
-/// The peer is gone: whatever the client waits for, the report names the cause, not the flush.
-TEST(ExampleProgramsUse, NamesTheCauseOfAFailure) {
-  for (const std::string program :
-       {"ping_pong", "kv_store", "ring_buffer", "rendezvous", "spin_lock"}) {
-    const ProgramRun run = run_program({{"workload.program", program},
-                                        {"fabric.silent_host", "1"},
-                                        {"fabric.silent_from", "100us"},
-                                        {"transport.ack_timeout", "8"}});
-    EXPECT_EQ(run.status, 3) << program;
-    EXPECT_NE(run.error.find("retry_exceeded_error"), std::string::npos) << run.error;
+/// What happens to a host in the middle of a program, and what the program says of it.
+struct Death {
+  const char* name;
+  Settings how;
+  std::vector<const char*> statuses;  ///< of the completion that ends it: one of these
+};
+
+const std::vector<Death>& deaths() {
+  static const std::vector<Death> all = {
+      {"the server's port ignores what comes",
+       {{"fabric.silent_host", "1"}, {"fabric.silent_from", "1ms"}},
+       {"retry_exceeded_error"}},
+      {"the client's port ignores what comes",
+       {{"fabric.silent_host", "0"}, {"fabric.silent_from", "1ms"}},
+       {"retry_exceeded_error"}},
+      {"unplugged",
+       {{"link.down_at", "1ms"}, {"link.down_time", "100s"}},
+       {"retry_exceeded_error"}},
+      // Its own processes see their queue pairs flushed; or the other host hears nothing first.
+      {"the server's device fails",
+       {{"fabric.fatal_host", "1"}, {"fabric.fatal_at", "1ms"}},
+       {"wr_flush_error", "retry_exceeded_error"}},
+      {"the client's device fails",
+       {{"fabric.fatal_host", "0"}, {"fabric.fatal_at", "1ms"}},
+       {"wr_flush_error", "retry_exceeded_error"}}};
+  return all;
+}
+
+class DeadPeer : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {};
+
+/// As an application would: the program ends with the completion that tells it, and the run with a
+/// report; nothing is stuck, whatever a process waits for.
+TEST_P(DeadPeer, EndsTheProgramWithItsCompletionError) {
+  const auto& [program, protocol] = GetParam();
+  for (const Death& death : deaths()) {
+    for (const char* wait : {"poll", "event"}) {
+      SCOPED_TRACE(std::string(death.name) + " " + wait);
+      const ProgramRun run = run_program(with({{"workload.program", program},
+                                               {"transport.protocol", protocol},
+                                               {"workload.completion", wait},
+                                               {"transport.ack_timeout", "8"},
+                                               {"transport.retry_count", "2"},
+                                               {"workload.iterations", "20000"}},
+                                              death.how));
+      ASSERT_EQ(run.status, 0) << run.error;
+      double errors = 0;
+      std::vector<const char*> statuses = death.statuses;
+      // A process that only waits for RECVs when its TCP connection is given up sees them flushed.
+      if (protocol == "iwarp") statuses.push_back("wr_flush_error");
+      for (const char* status : statuses) {
+        const auto& told = run.result.at("completions");
+        if (told.contains(status)) errors += told.at(status).get<double>();
+      }
+      EXPECT_GE(errors, 1) << run.result.at("completions");
+      EXPECT_LT(run.number("/completions/success"), 20000);
+      ASSERT_TRUE(run.result.contains("ended_early"));
+      const auto why = run.result.at("ended_early").get<std::string>();
+      EXPECT_NE(why.find("a work request completed with "), std::string::npos) << why;
+      EXPECT_NE(why.find("_error, after "), std::string::npos) << why;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Transports, DeadPeer,
+                         ::testing::Combine(::testing::ValuesIn(kPrograms),
+                                            ::testing::ValuesIn(all_protocols())),
+                         [](const auto& test) {
+                           return std::get<0>(test.param) + "_" + std::get<1>(test.param);
+                         });
+
+TEST(ExampleProgramsUse, AProgramThatRunsToItsEndDoesNotSayOtherwise) {
+  EXPECT_FALSE(run_well({{"workload.program", "ping_pong"}}).result.contains("ended_early"));
+}
+
+/// The device cannot read its completion queue's context any more: nothing completes, and who
+/// sleeps would sleep for ever.
+TEST(ExampleProgramsUse, ALostCompletionQueueEndsTheProgram) {
+  for (const char* wait : {"poll", "event"}) {
+    const ProgramRun run = run_program({{"workload.program", "ping_pong"},
+                                        {"workload.completion", wait},
+                                        {"pcie.fault.purpose", "cqc"},
+                                        {"pcie.fault.poisoned", "9"},
+                                        {"nic.cqc_cache.entries", "1"},
+                                        {"nic.cqc_cache.ways", "1"}});
+    ASSERT_EQ(run.status, 0) << run.error;
+    EXPECT_TRUE(run.result.contains("ended_early")) << wait;
+    EXPECT_EQ(run.counter("event_cq_err"), 1U) << wait;
   }
 }
 
