@@ -9,42 +9,12 @@
 #include "protocol/atomic.h"
 
 namespace rnic::host {
+
+using tlm_ext::PcieExtension;
+
 namespace {
 
 constexpr std::uint32_t kMmioTlpBytes = 64;  // a write-combining buffer
-
-bool is_interrupt(const tlm::tlm_generic_payload& payload) {
-  const auto* extension = payload.get_extension<tlm_ext::PcieExtension>();
-  return extension != nullptr && extension->purpose == tlm_ext::Purpose::kMsix;
-}
-
-/// Of an address that the device has translated itself.
-bool is_translated(const tlm::tlm_generic_payload& payload) {
-  const auto* extension = payload.get_extension<tlm_ext::PcieExtension>();
-  return extension != nullptr && extension->translated;
-}
-
-tlm_ext::Purpose purpose_of(const tlm::tlm_generic_payload& payload) {
-  const auto* extension = payload.get_extension<tlm_ext::PcieExtension>();
-  return extension != nullptr ? extension->purpose : tlm_ext::Purpose::kPayload;
-}
-
-/// The operands of an AtomicOp, or null.
-const tlm_ext::AtomicOperands* operands_of(const tlm::tlm_generic_payload& payload) {
-  const auto* extension = payload.get_extension<tlm_ext::PcieExtension>();
-  return extension != nullptr && extension->is_atomic ? &extension->operands : nullptr;
-}
-
-/// Where the page is, or is to be put, that is all of a transfer; or null.
-Page* page_of(const tlm::tlm_generic_payload& payload) {
-  const auto* extension = payload.get_extension<tlm_ext::PcieExtension>();
-  return extension != nullptr ? extension->page : nullptr;
-}
-
-bool is_relaxed(const tlm::tlm_generic_payload& payload) {
-  const auto* extension = payload.get_extension<tlm_ext::PcieExtension>();
-  return extension != nullptr && extension->relaxed_ordering;
-}
 
 }  // namespace
 
@@ -137,8 +107,8 @@ void RootComplex::mmio_write(Time earliest, std::uint64_t offset, const std::uin
 }
 
 std::optional<Time> RootComplex::schedule_elsewhere(const tlm::tlm_generic_payload& payload,
-                                                    Time arrival) {
-  const tlm_ext::Purpose purpose = purpose_of(payload);
+                                                    const PcieExtension& extension, Time arrival) {
+  const tlm_ext::Purpose purpose = extension.purpose;
   if (purpose == tlm_ext::Purpose::kMsix || purpose == tlm_ext::Purpose::kInvalidation) {
     return order_->writes.strict(
         memory_system_.deliver_interrupt(arrival, payload.get_data_length()));
@@ -152,8 +122,8 @@ std::optional<Time> RootComplex::schedule_elsewhere(const tlm::tlm_generic_paylo
   const std::uint32_t bytes = payload.get_data_length();
   if (payload.is_read()) return peer_writes_.read(peer_->read(arrival, bytes), address, bytes);
   const Time instant = peer_->write(arrival, bytes);
-  return is_relaxed(payload) ? peer_writes_.relaxed(sim_now(), instant, address, bytes)
-                             : peer_writes_.strict(instant);
+  return extension.relaxed_ordering ? peer_writes_.relaxed(sim_now(), instant, address, bytes)
+                                    : peer_writes_.strict(instant);
 }
 
 Time RootComplex::translate(const tlm::tlm_generic_payload& payload, Time arrival) {
@@ -183,9 +153,10 @@ Time RootComplex::stream_of(bool read, std::uint64_t address, std::uint32_t byte
 Time RootComplex::schedule(const tlm::tlm_generic_payload& payload, Time arrival) {
   const std::uint32_t bytes = payload.get_data_length();
   const std::uint64_t address = payload.get_address();
-  const bool relaxed = is_relaxed(payload);
+  const PcieExtension& extension = tlm_ext::extension_of(payload);
+  const bool relaxed = extension.relaxed_ordering;
   const bool read = payload.is_read();
-  if (const auto elsewhere = schedule_elsewhere(payload, arrival)) return *elsewhere;
+  if (const auto elsewhere = schedule_elsewhere(payload, extension, arrival)) return *elsewhere;
   const bool matters = !memory_system_.plain() || order_->point;
   const Time stream = matters ? stream_of(read, address, bytes) : kTimeZero;
   Time instant = read ? memory_system_.read(arrival, address, bytes, stream)
@@ -193,7 +164,7 @@ Time RootComplex::schedule(const tlm::tlm_generic_payload& payload, Time arrival
   if (read && line_latency_ > kTimeZero) instant += further_lines(address, bytes);
   // Waits hold up their own request only, so they are added to what memory takes: it serves others
   // meanwhile.
-  if (iommu_ && !is_translated(payload)) instant += translate(payload, arrival);
+  if (iommu_ && !extension.translated) instant += translate(payload, arrival);
   WriteOrder& writes = order_->writes;
   if (read) {
     if (!relaxed && reads_wait_for_writes_) {
@@ -226,7 +197,9 @@ void RootComplex::perform(tlm::tlm_generic_payload*& payload) {
 }
 
 void RootComplex::access(tlm::tlm_generic_payload& payload) {
-  if (is_interrupt(payload)) {
+  const PcieExtension& extension = tlm_ext::extension_of(payload);
+  const tlm_ext::Purpose purpose = extension.purpose;
+  if (purpose == tlm_ext::Purpose::kMsix) {
     if (interrupt_sink_ != nullptr) {
       interrupt_sink_->interrupt(payload.get_address(), payload.get_data_ptr(),
                                  payload.get_data_length());
@@ -234,7 +207,6 @@ void RootComplex::access(tlm::tlm_generic_payload& payload) {
     payload.set_response_status(tlm::TLM_OK_RESPONSE);
     return;
   }
-  const tlm_ext::Purpose purpose = purpose_of(payload);
   if (purpose == tlm_ext::Purpose::kTranslation) {
     payload.set_response_status(tlm::TLM_OK_RESPONSE);
     return;
@@ -251,7 +223,7 @@ void RootComplex::access(tlm::tlm_generic_payload& payload) {
     payload.set_response_status(tlm::TLM_GENERIC_ERROR_RESPONSE);  // completer abort
     return;
   }
-  if (access_memory(payload)) {
+  if (access_memory(payload, extension)) {
     payload.set_response_status(tlm::TLM_OK_RESPONSE);
   } else {
     ++faults_;
@@ -259,15 +231,14 @@ void RootComplex::access(tlm::tlm_generic_payload& payload) {
   }
 }
 
-bool RootComplex::access_memory(const tlm::tlm_generic_payload& payload) {
+bool RootComplex::access_memory(const tlm::tlm_generic_payload& payload,
+                                const PcieExtension& extension) {
   std::uint8_t* data = payload.get_data_ptr();
   const std::uint32_t bytes = payload.get_data_length();
   if (bytes == 0) return true;
-  if (const tlm_ext::AtomicOperands* operands = operands_of(payload)) {
-    return atomic_access(payload.get_address(), data, *operands);
-  }
-  Page* page = page_of(payload);
   const std::uint64_t address = payload.get_address();
+  if (extension.is_atomic) return atomic_access(address, data, extension.operands);
+  Page* page = extension.page;
   if (payload.is_read()) {
     if (page != nullptr) *page = memory_.lend(address);
     if (page != nullptr && *page) return true;
@@ -306,7 +277,7 @@ bool RootComplex::get_direct_mem_ptr(tlm::tlm_generic_payload& /*payload*/, tlm:
 }
 
 unsigned RootComplex::transport_dbg(tlm::tlm_generic_payload& payload) {
-  return access_memory(payload) ? payload.get_data_length() : 0;
+  return access_memory(payload, tlm_ext::extension_of(payload)) ? payload.get_data_length() : 0;
 }
 
 tlm::tlm_sync_enum RootComplex::nb_transport_bw(tlm::tlm_generic_payload& payload,

@@ -127,12 +127,14 @@ class RootComplex : public sc_core::sc_module,
   void perform(tlm::tlm_generic_payload*& payload);
   void register_read(tlm_ext::PooledPayload*& payload);
   /// A message or peer-to-peer access: not for memory.
-  std::optional<Time> schedule_elsewhere(const tlm::tlm_generic_payload& payload, Time arrival);
+  std::optional<Time> schedule_elsewhere(const tlm::tlm_generic_payload& payload,
+                                         const tlm_ext::PcieExtension& extension, Time arrival);
   bool is_for_peer(const tlm::tlm_generic_payload& payload) const {
     return peer_ != nullptr && peer_->contains(payload.get_address());
   }
   void access(tlm::tlm_generic_payload& payload);
-  bool access_memory(const tlm::tlm_generic_payload& payload);
+  bool access_memory(const tlm::tlm_generic_payload& payload,
+                     const tlm_ext::PcieExtension& extension);
   /// Reads, changes and writes 8 bytes at one instant.
   bool atomic_access(std::uint64_t address, std::uint8_t* original,
                      const tlm_ext::AtomicOperands& operands);
