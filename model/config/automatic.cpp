@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
+#include <bitset>
 #include <cstdint>
 #include <string>
 
 #include "base/error.h"
 #include "config/checks.h"
+#include "config/service_level.h"
 #include "config/validation.h"
 #include "protocol/ib_headers.h"
 #include "protocol/pfc_headroom.h"
@@ -36,36 +38,42 @@ std::uint64_t automatic_window(const Config& config) {
   return std::clamp(static_cast<std::uint64_t>(2 * bytes / config.transport.mtu), kLeast, kMost);
 }
 
+/// Bytes that may still arrive on a priority after a pause.
+std::uint64_t headroom_of(const LinkConfig& link, std::uint32_t frame) {
+  if (link.pfc_headroom != 0) return link.pfc_headroom;
+  return protocol::pfc_headroom(
+      {link.rate, link.delay, link.phy_latency, link.commit_ahead, link.pfc_response, frame});
+}
+
+bool has_pauses(const LinkConfig& link) {
+  return link.flow_control == FlowControl::kPfc || link.flow_control == FlowControl::kPause;
+}
+
+/// The longest headers and trailers: RoCEv2 over IPv6 with a VLAN tag has 106 bytes of them.
+constexpr std::uint32_t kLongestHeaders = 128;
+
 /// 20 us of 100 Gb/s; more where pauses need it: as much as may still come after one begins, to
 /// lose nothing, and as much again, not to run dry until frames come after its end.
 std::uint64_t automatic_rx_buffer(const Config& config) {
   constexpr std::uint64_t kUsual = 256 * 1024;
-  // The longest headers and trailers: RoCEv2 over IPv6 with a VLAN tag has 106 bytes of them.
-  constexpr std::uint32_t kLongestHeaders = 128;
-  const LinkConfig& link = config.link;
-  if (link.flow_control != FlowControl::kPfc && link.flow_control != FlowControl::kPause) {
-    return kUsual;
-  }
+  if (!has_pauses(config.link)) return kUsual;
   const std::uint32_t frame = config.transport.mtu + kLongestHeaders;
-  const std::uint64_t headroom =
-      link.pfc_headroom != 0
-          ? link.pfc_headroom
-          : protocol::pfc_headroom({link.rate, link.delay, link.phy_latency, link.commit_ahead,
-                                    link.pfc_response, frame});
-  return std::max(kUsual, 2 * (headroom + std::uint64_t{frame}));
+  return std::max(kUsual, 2 * (headroom_of(config.link, frame) + std::uint64_t{frame}));
 }
 
-/// For which an unacknowledged message is waited for: a thousand times the round trip of a short
-/// path, and twice what a long path, a slow one and programs that do not look all the time add to
-/// the way there and back. Headers may take half of the wire.
-Time automatic_answer_timeout(const Config& config) {
-  constexpr double kSlowest = 0.5;  // Gb/s, of a slow host
-  const double rate = std::min(kSlowest, config.link.rate.to_gbps() / 2);
-  const double bits = 8.0 * static_cast<double>(config.workload.msg_size);
-  const Time message = nanoseconds(static_cast<std::int64_t>(bits / rate));
-  const Time away = config.cpu.preempt_probability > 0 ? config.cpu.preempt_time : kTimeZero;
-  return microseconds(1000) + 4 * (config.link.delay + config.link.reorder_delay + message +
-                                   config.workload.poll_interval + away);
+/// That of a 32-port switch; more where pauses need it, to lose nothing: of each priority in use
+/// of each port, the threshold of the pause and what may still come.
+std::uint64_t automatic_switch_buffer(const Config& config) {
+  constexpr std::uint64_t kUsual = 16 << 20;
+  if (!has_pauses(config.link)) return kUsual;
+  // transport.mtu may still be automatic.
+  const std::uint32_t mtu = std::max(config.transport.mtu, automatic_mtu(config));
+  const std::uint64_t lanes = std::bitset<32>(used_lanes(config)).count();
+  const std::uint64_t ports =
+      std::uint64_t{config.fabric.hosts} * config.nic.ports * config.nic.functions;
+  const std::uint64_t each =
+      config.network_switch.pfc_xoff + headroom_of(config.link, mtu + kLongestHeaders);
+  return std::max(kUsual, ports * lanes * each);
 }
 
 /// Bytes of posted writes that a root complex buffers: twice what its link carries from the
@@ -85,6 +93,20 @@ std::uint64_t automatic_write_buffer(const Config& config) {
 
 }  // namespace
 
+/// For which an unacknowledged message is waited for: a thousand times the round trip of a short
+/// path, and twice what a long path, a slow one and programs that do not look all the time add to
+/// the way there and back. Headers may take half of the wire.
+Time automatic_answer_timeout(const Config& config) {
+  constexpr double kSlowest = 0.5;  // Gb/s, of a slow host
+  const double rate = std::min(kSlowest, config.link.rate.to_gbps() / 2);
+  const double bits = 8.0 * static_cast<double>(config.workload.msg_size);
+  const Time message = nanoseconds(static_cast<std::int64_t>(bits / rate));
+  const Time away = config.cpu.preempt_probability > 0 ? config.cpu.preempt_time : kTimeZero;
+  return microseconds(1000) +
+         4 * (config.link.delay + config.link.reorder_delay + message +
+              config.workload.poll_interval + config.workload.cq_period + away);
+}
+
 std::string automatic_text(std::string_view key, const Config& config) {
   const WorkloadConfig& workload = config.workload;
   const bool latency = workload.pattern == Pattern::kLatency;
@@ -101,6 +123,7 @@ std::string automatic_text(std::string_view key, const Config& config) {
     return protocol == Protocol::kIb ? "credit" : is_roce(protocol) ? "pfc" : "none";
   }
   if (key == "workload.msg_size") return is_atomic(workload.op) ? "8B" : "64B";
+  if (key == "switch.buffer") return std::to_string(automatic_switch_buffer(config));
   if (key == "nic.rx_buffer") return std::to_string(automatic_rx_buffer(config));
   if (key == "workload.answer_timeout") {
     return std::to_string(to_ns(automatic_answer_timeout(config)));

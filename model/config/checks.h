@@ -23,5 +23,12 @@ void at_most(const std::string& key, std::uint64_t value, const std::string& lim
 /// Checks of the section workload, alone and against others.
 void check_program(const Config& config);
 void check_workload(const Config& config);
+/// What would be without effect though the experiment is about it.
+void check_silent(const Config& config);
+
+/// Something on the way may lose a packet, or bring it out of turn.
+bool loses_packets(const Config& config);
+/// workload.answer_timeout=auto.
+Time automatic_answer_timeout(const Config& config);
 
 }  // namespace rnic::config

@@ -435,7 +435,24 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
   return best;
 }
 
+namespace {
+
+/// The shortest key that goes on where `key` ends between two words; empty: there is none.
+std::string continued(std::string_view key) {
+  std::string best;
+  for (const Parameter& parameter : parameters()) {
+    const std::string_view known = parameter.key;
+    if (known.size() <= key.size() || known.substr(0, key.size()) != key) continue;
+    if (known[key.size()] != '_' && known[key.size()] != '.') continue;
+    if (best.empty() || known.size() < best.size()) best = known;
+  }
+  return best;
+}
+
+}  // namespace
+
 std::string nearest_key(std::string_view key) {
+  if (std::string whole = continued(key); !whole.empty()) return whole;
   std::vector<std::string> keys;
   for (const Parameter& parameter : parameters()) {
     const std::string& known = parameter.key;

@@ -222,10 +222,14 @@ void add_switch(ParameterTable& table) {
       .range(0, 1)
       .assumed("healthy memory: soft errors are an experiment")
       .means("probability that a bit of a frame flips in a switch, unseen by the link's CRC");
-  table.bytes("switch.buffer", RNIC_FIELD(network_switch.buffer), "16MiB")
-      .range(65536, 4 * kGiB)
-      .datasheet("16 MB shared buffer of a 32-port 100 Gb/s switch (NVIDIA Spectrum)")
-      .means("packet buffer shared by all ports");
+  table.bytes("switch.buffer", RNIC_FIELD(network_switch.buffer), "auto")
+      .range(65536, 64 * kGiB)
+      .or_auto()
+      .datasheet(
+          "auto: the 16 MB shared buffer of a 32-port 100 Gb/s switch (NVIDIA Spectrum), and more "
+          "where pauses need it to lose nothing: for each priority in use of each port "
+          "switch.pfc_xoff and the headroom of its cable (IEEE 802.1Q annex N)")
+      .means("packet buffer shared by all ports; less than pauses need loses frames");
   table.bytes("switch.pfc_xoff", RNIC_FIELD(network_switch.pfc_xoff), "128KiB")
       .range(1024, 4 * kGiB)
       .assumed("leaves the headroom of a 100 Gb/s cable many times over")

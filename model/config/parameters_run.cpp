@@ -18,7 +18,9 @@ void add_sim(ParameterTable& table) {
       .range(0, 1e9)
       .in("messages")
       .assumed("one full default send queue, so that caches and windows are in steady state")
-      .means("messages each flow completes before measuring starts");
+      .means(
+          "messages each flow completes before measuring starts (UC, UD: delivers, or sends in "
+          "vain); the window ends with the last delivery, or the last message sent in vain");
   table.time("sim.max_time", RNIC_FIELD(sim.max_time), "100s")
       .range(1, kDay)
       .assumed("far beyond any default workload; catches runs that never end")
@@ -261,8 +263,8 @@ void add_queues(ParameterTable& table) {
           "wait for ever")
       .means(
           "latency pattern of UC and UD: a message whose answer takes longer counts as lost, and "
-          "the client goes on with the next; 0, and with workload.completion=event: it waits for "
-          "ever, as perftest does");
+          "the client goes on with the next (messages carry the number of their turn); 0: it "
+          "waits for ever, as perftest does");
   table.time("workload.long_gap", RNIC_FIELD(workload.long_gap), "0ns")
       .range(0, 1e9)
       .assumed(kFreeChoice)

@@ -323,6 +323,7 @@ void validate(const Config& config) {
   check_devices(config);
   check_nic(config);
   check_workload(config);
+  check_silent(config);
   check_output(config);
 }
 

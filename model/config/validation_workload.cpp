@@ -46,16 +46,6 @@ void check_dma_workload(const WorkloadConfig& workload) {
   }
 }
 
-/// Something on the way may lose a packet, or bring it out of turn.
-bool loses_packets(const Config& config) {
-  const LinkConfig& link = config.link;
-  return link.loss_rate + link.corrupt_rate + link.burst_rate + link.reorder_rate +
-                 config.network_switch.corrupt_rate >
-             0 ||
-         !link.drop_list.empty() || !link.corrupt_list.empty() || !link.reorder_list.empty() ||
-         link.down_time > kTimeZero || config.fabric.silent_host != kNoHost;
-}
-
 /// Keys of plain messages that a program would not look at.
 void check_what_programs_ignore(const Config& config) {
   const WorkloadConfig& w = config.workload;
@@ -65,6 +55,7 @@ void check_what_programs_ignore(const Config& config) {
   need(w.pattern == Pattern::kLatency, "no workload.pattern: it is one of its own");
   need(config.fabric.hosts == 2 || w.program == Program::kMulticast,
        "fabric.hosts=2, except multicast: it runs between host 0 and host 1");
+  need(w.traffic == Traffic::kPair, "no workload.traffic: it has its own hosts");
   need(w.qps == 1 || w.program == Program::kSpinLock,
        "workload.qps=1, except spin_lock (as many clients)");
   need(w.mrs == 1, "workload.mrs=1");
@@ -103,10 +94,10 @@ void check_mistake(const Config& config) {
     if (!met) throw ConfigError(std::string("this workload.mistake needs ") + what);
   };
   need(workload.program == Program::kNone, "no workload.program");
-  need(
-      workload.pattern == Pattern::kBandwidth || config.transport.type == TransportType::kRc,
-      "workload.pattern=bandwidth or transport.type=rc (nobody tells a ping-pong of a lost message "
-      "whose sender gets no answer)");
+  need(workload.pattern == Pattern::kBandwidth || config.transport.type == TransportType::kRc ||
+           workload.answer_timeout > kTimeZero,
+       "a workload.answer_timeout, workload.pattern=bandwidth or transport.type=rc (nobody tells a "
+       "ping-pong of a message that is dropped)");
   // One in a RECV is made on the first queue pair.
   const bool in_recv = mistake == Mistake::kRecvSmall || mistake == Mistake::kRecvKey;
   const std::uint64_t messages =

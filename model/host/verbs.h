@@ -222,8 +222,9 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
   /// Asks for one event on the queue's channel at the next completion (that is solicited or failed)
   /// after those that poll_cq could take now. EINVAL: it has no channel.
   Status req_notify_cq(Core& core, CompletionQueue& cq, bool solicited_only);
-  /// Sleeps until a queue of the channel has an event; returns the queue.
-  CompletionQueue* get_cq_event(Core& core, CompletionChannel& channel);
+  /// Sleeps until a queue of the channel has an event; returns the queue, or null when it is
+  /// `deadline` and there is none (poll() on the channel's descriptor with a time-out).
+  CompletionQueue* get_cq_event(Core& core, CompletionChannel& channel, Time deadline = kTimeNever);
   void ack_cq_events(CompletionQueue& cq, std::uint32_t count);
 
   /// Null: EINVAL, no RECVs or segments, or more than the device has.

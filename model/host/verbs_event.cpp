@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
+#include "base/sc_time.h"
 #include "config/config.h"
 #include "host/verbs.h"
 #include "host/verbs_internal.h"
@@ -171,15 +172,22 @@ Status Context::req_notify_cq(Core& core, CompletionQueue& cq, bool solicited_on
   return Status::kOk;
 }
 
-CompletionQueue* Context::get_cq_event(Core& core, CompletionChannel& channel) {
+CompletionQueue* Context::get_cq_event(Core& core, CompletionChannel& channel, Time deadline) {
   enter_kernel(core);
   if (channel.events.empty()) {
     const Time since = sim_now();
     channel.waiting = true;
-    while (channel.events.empty()) sc_core::wait(channel.arrived);
+    while (channel.events.empty() && sim_now() < deadline) {
+      if (deadline == kTimeNever) {
+        sc_core::wait(channel.arrived);
+      } else {
+        sc_core::wait(to_sc_time(deadline - sim_now()), channel.arrived);
+      }
+    }
     channel.waiting = false;
     wake_up(core, since);
   }
+  if (channel.events.empty()) return nullptr;
   CompletionQueue* cq = channel.events.front();
   channel.events.pop_front();
   ++cq->events_unacked;

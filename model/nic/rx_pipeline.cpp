@@ -293,6 +293,7 @@ void RxPipeline::run_queue(QpContext& qp, Time t) {
       if (qp.rx_head == nullptr) qp.rx_tail = job;
       qp.rx_head = job;
       job->responder = nullptr;
+      if (job->frame->trace != nullptr) job->frame->trace->mark(stats::Stage::kReorder, t);
     }
   }
   if (qp.rx_head == nullptr) return;

@@ -347,7 +347,12 @@ void SqScheduler::serve_request(QpContext& qp, Time t) {
 }
 
 void SqScheduler::begin_hold(QpContext& qp) {
-  if (qp.hold != transport::Hold::kNone) return;
+  if (qp.hold != transport::Hold::kNone) {
+    // Whatever it waited for, an RNR NAK that has come meanwhile is what it waits for now.
+    const bool refused = qp.rnr_until > sim_now();
+    if (!refused || qp.hold == transport::Hold::kReceiverNotReady) return;
+    end_hold(qp);
+  }
   qp.hold = transport_.held_by(qp, sim_now());
   qp.held_since = sim_now();
 }

@@ -39,6 +39,18 @@ class DeliveryMeter {
     if (on_start_) on_start_();
   }
 
+  /// The stream failed, at `now`: what it was to deliver does not come.
+  void end(Time now) {
+    if (!started_) start(now);
+    next_ = kNever;
+    extend(now);
+    if (on_end_) on_end_();
+  }
+  /// The window goes on until `now` at least: so long was sent what nobody has received.
+  void extend(Time now) {
+    if (started_) end_ = std::max(end_, now);
+  }
+
   /// `came`: when they had arrived at the port, or now.
   void deliver(std::uint32_t bytes, Time came, Time now) {
     bytes_ += bytes;

@@ -18,6 +18,7 @@ std::string_view stage_name(Stage stage) {
                                                                        "serialize",
                                                                        "propagate",
                                                                        "switch",
+                                                                       "reorder",
                                                                        "rx_parse",
                                                                        "rq_fetch",
                                                                        "remote_translation",

@@ -28,6 +28,7 @@ enum class Stage : std::uint8_t {
   kSerialize,          ///< bytes leave at line rate
   kPropagate,          ///< cable and PHY
   kSwitch,             ///< switches on the way
+  kReorder,            ///< held by the receive pipeline until what is missing before it has come
   kRxParse,            ///< receive pipeline: parse, check, QP context (iWARP: TCP/MPA/DDP)
   kRqFetch,            ///< RECV WQE fetch
   kRemoteTranslation,  ///< rkey (or RECV lkey) -> MPT -> MTT at the responder

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "protocol/work_request.h"
+#include "report/drops.h"
 #include "report/format.h"
 
 namespace rnic::testbench {
@@ -573,9 +574,7 @@ std::optional<Bottleneck> failure(const Result& result) {
   return bottleneck;
 }
 
-}  // namespace
-
-Bottleneck find_bottleneck(const Result& result) {
+Bottleneck limit_of(const Result& result) {
   const std::vector<Resource> ranked = ranked_resources(result);
   if (auto failed = failure(result)) return *failed;
   if (result.scenario.latency_pattern) return longest_stage(result, ranked);
@@ -598,6 +597,14 @@ Bottleneck find_bottleneck(const Result& result) {
   if (auto rates = congestion(result, ranked)) return *rates;
   if (auto slots = transmit_slots(result, ranked)) return *slots;
   return window(result, ranked);
+}
+
+}  // namespace
+
+Bottleneck find_bottleneck(const Result& result) {
+  Bottleneck bottleneck = limit_of(result);
+  bottleneck.why += drop_sentence(result);
+  return bottleneck;
 }
 
 }  // namespace rnic::testbench

@@ -214,7 +214,9 @@ nlohmann::ordered_json to_json(const Result& result) {
   if (result.messages) {
     json["messages"] = {{"sent", result.messages->sent},
                         {"delivered", result.messages->delivered},
-                        {"lost", result.messages->lost()}};
+                        {"lost", result.messages->lost()},
+                        {"late", result.messages->late},
+                        {"duplicates", result.messages->duplicates}};
   }
   if (!result.ended_early.empty()) json["ended_early"] = result.ended_early;
   if (result.probe) json["probe"] = probe_json(*result.probe);

@@ -151,6 +151,8 @@ struct HostResult {
 struct MessageCounts {
   std::uint64_t sent = 0;
   std::uint64_t delivered = 0;
+  std::uint64_t late = 0;        ///< of `delivered`: a ping-pong had given up waiting
+  std::uint64_t duplicates = 0;  ///< further copies of what a ping-pong had seen
 
   std::uint64_t lost() const { return sent - delivered; }
 };

@@ -59,6 +59,14 @@ std::string headline(const Result& result) {
             counted(result.messages->sent, "message") +
             ", which nobody sends again; throughput counts whole messages\n";
   }
+  if (result.messages && result.messages->late > 0) {
+    text += "  Late          " + counted(result.messages->late, "message") +
+            ", behind workload.answer_timeout: their turns count for nothing\n";
+  }
+  if (result.messages && result.messages->duplicates > 0) {
+    text += "  Duplicates    " + counted(result.messages->duplicates, "message") +
+            " that had been seen before\n";
+  }
   for (const std::string& option : result.without_effect) {
     text += wrapped("No effect here: " + option, 2, kWidth);
   }

@@ -2,6 +2,7 @@
 #include "simulation/collect.h"
 
 #include <algorithm>
+#include <bitset>
 #include <optional>
 #include <string>
 
@@ -9,154 +10,11 @@
 #include "base/sc_time.h"
 #include "config/resolved_json.h"
 #include "report/bottleneck.h"
+#include "simulation/collect_flows.h"
 #include "simulation/steady_state.h"
 
 namespace rnic::testbench {
 namespace {
-
-/// The flow of a pair of hosts that `measured` is part of.
-FlowResult& flow_between(const FlowMeasurement& measured, std::vector<FlowResult>& flows) {
-  const auto same = std::find_if(flows.begin(), flows.end(), [&](const FlowResult& flow) {
-    return flow.source == measured.source && flow.destination == measured.destination;
-  });
-  if (same != flows.end()) return *same;
-  FlowResult& flow = flows.emplace_back();
-  flow.source = measured.source;
-  flow.destination = measured.destination;
-  return flow;
-}
-
-/// Which of the times a stream was measured in its rates are of.
-struct RateWindow {
-  enum class Of { kOwn, kCommon, kWhole };
-  Of of = Of::kOwn;
-  Time length{0};  ///< common or whole
-};
-
-/// Adds what was measured to a flow and to the whole.
-void add_flow(const FlowMeasurement& measured, const RateWindow& rates, FlowResult& flow,
-              Result& result) {
-  Time window = measured.window() + measured.drained;
-  double messages = static_cast<double>(measured.messages);
-  std::uint64_t bytes = measured.bytes;
-  if (rates.of == RateWindow::Of::kCommon) {
-    window = rates.length + measured.common_drained;
-    messages = measured.common_messages;
-    bytes = measured.common_bytes;
-  } else if (rates.of == RateWindow::Of::kWhole) {
-    window = rates.length;
-    messages = measured.whole_messages;
-    bytes = measured.whole_bytes;
-  }
-  const double throughput = gbps(bytes, window);
-  const double rate = window > kTimeZero ? messages / to_us(window) : 0;
-  flow.throughput_gbps += throughput;
-  flow.message_rate_mops += rate;
-  flow.latency.merge(measured.latency);
-  flow.threads.push_back(
-      {throughput, rate, measured.latency.mean_ns(), to_ns(measured.latency.quantile(0.99))});
-  result.throughput_gbps += throughput;
-  result.message_rate_mops += rate;
-  result.latency.merge(measured.latency);
-}
-
-/// When the measured streams began and ended.
-struct Span {
-  Time start = kTimeNever;
-  Time end{0};
-
-  Time length() const { return std::max(kTimeZero, end - start); }
-  void add(const FlowMeasurement& measured) {
-    start = std::min(start, measured.window_start);
-    end = std::max(end, measured.window_end);
-  }
-};
-
-/// Shares of the time of all streams: above kSame they ran side by side; below kEnough what they
-/// did while all of them ran does not stand for the whole. A stream that goes on as long again,
-/// because it has half the rate of the others, does not belong there.
-constexpr double kSame = 0.9;
-constexpr double kEnough = 0.3;
-
-bool overlap_for(double share, Time whole, const Measurement& m) {
-  return to_us(m.overlap()) >= share * to_us(whole);
-}
-
-Span span_of(System& system) {
-  Span span;
-  for (const auto& flow : system.flows) {
-    for (const FlowMeasurement& measured : flow->measured()) span.add(measured);
-  }
-  return span;
-}
-
-/// The time in which all streams ran, if it stands for the whole; zero otherwise.
-Time common_window(System& system) {
-  const Measurement& m = system.measurement;
-  return overlap_for(kEnough, span_of(system).length(), m) ? m.overlap() : kTimeZero;
-}
-
-/// Streams that ran for different times had the network to themselves for a part of it: the sum of
-/// the rates of each one's own time is no rate that ever was. What counts is the time in which all
-/// ran; if that is too little of the whole, what each delivered from the first one's warm-up to the
-/// last one's end.
-RateWindow rate_window(System& system) {
-  if (const Time common = common_window(system); common > kTimeZero) {
-    return {RateWindow::Of::kCommon, common};
-  }
-  const config::WorkloadConfig& w = system.config().workload;
-  const Time whole = span_of(system).length();
-  const bool streams = w.pattern == config::Pattern::kBandwidth && system.flows.size() > 1;
-  if (streams && whole > kTimeZero) return {RateWindow::Of::kWhole, whole};
-  return {};
-}
-
-void collect_flows(System& system, Result& result) {
-  const Measurement& m = system.measurement;
-  const RateWindow rates = rate_window(system);
-  Span span;
-  const auto add = [&](const FlowMeasurement& measured, FlowResult& flow) {
-    add_flow(measured, rates, flow, result);
-    span.add(measured);
-  };
-  for (const auto& flow : system.flows) {
-    for (const FlowMeasurement& measured : flow->measured()) {
-      add(measured, flow_between(measured, result.flows));
-    }
-  }
-  if (system.dma_stream) {
-    // Both directions join the same host and its device.
-    for (const FlowMeasurement& measured : system.dma_stream->measured()) {
-      add(measured, result.flows.emplace_back());
-    }
-  }
-  if (system.program != nullptr) {
-    const FlowMeasurement& measured = system.program->measured();
-    result.ended_early = system.program->ended_early();
-    add(measured, flow_between(measured, result.flows));
-  }
-  result.window = span.length();
-  if (system.config().transport.type != config::TransportType::kRc && !system.flows.empty()) {
-    MessageCounts& counts = result.messages.emplace();
-    for (const auto& flow : system.flows) {
-      for (const FlowMeasurement& measured : flow->measured()) {
-        counts.sent += measured.sent;
-        counts.delivered += measured.delivered;
-      }
-    }
-  }
-  if (system.probe) result.probe = system.probe->result();
-  const config::WorkloadConfig& w = system.config().workload;
-  if (w.pattern == config::Pattern::kBandwidth && system.flows.size() > 1) {
-    result.uneven = result.window > kTimeZero && !overlap_for(kSame, result.window, m);
-  }
-  result.breakdown = m.breakdown;
-  for (std::size_t status = 0; status < m.completions.size(); ++status) {
-    if (m.completions[status] == 0 && status != 0) continue;
-    result.completions.emplace_back(
-        protocol::wc_status_name(static_cast<protocol::WcStatus>(status)), m.completions[status]);
-  }
-}
 
 /// The link of a slot.
 void collect_link_units(pcie::Link& pcie, const std::string& name, Time start, Time now,
@@ -348,6 +206,21 @@ std::size_t first_end(const System& system, std::size_t cable) {
   return cable == 0 ? system.nodes.size() : cable - 1;
 }
 
+/// Why the shared buffer was full.
+std::string switch_full(System& system) {
+  const std::string text = "the switch's buffer was full (switch.buffer";
+  const link::LinkPortConfig& port = system.fabric_switch->port(0).config();
+  if (port.flow_control != config::FlowControl::kPfc &&
+      port.flow_control != config::FlowControl::kPause) {
+    return text + ")";
+  }
+  const std::uint64_t needed =
+      port.rx_buffer * std::bitset<32>(port.used_lanes).count() * system.fabric_switch->ports();
+  const std::uint64_t buffer = system.config().network_switch.buffer;
+  return text + "=" + std::to_string(buffer) + (buffer < needed ? "; pauses need " : " of ") +
+         std::to_string(needed) + " bytes: switch.pfc_xoff and headroom of each port)";
+}
+
 void collect_links(System& system, Time now, Result& result) {
   for (const NamedPort& named : system.ports()) {
     result.links.push_back(link_result(named.name, *named.port, now));
@@ -371,8 +244,8 @@ void collect_links(System& system, Time now, Result& result) {
     const std::uint64_t full = system.fabric_switch->dropped_full(i);
     if (full == 0) continue;
     port.dropped += full;
-    port.dropped_because = "the switch's buffer was full (switch.buffer)" +
-                           (port.dropped_because.empty() ? "" : "; " + port.dropped_because);
+    port.dropped_because =
+        switch_full(system) + (port.dropped_because.empty() ? "" : "; " + port.dropped_because);
   }
   if (system.config().transport.ecn != 0) {
     for (std::uint32_t i = 0; i < system.fabric_switch->ports(); ++i) {
@@ -520,8 +393,7 @@ void collect_dma_node(DmaNode& node, Time start, Time now, Result& result) {
 
 }  // namespace
 
-void collect_figures(System& system, Result& result) {
-  const Time now = sim_now();
+void collect_figures(System& system, Time now, Result& result) {
   const Time start = system.window_start();
   for (std::size_t i = 0; i < system.nodes.size(); ++i) {
     Node& node = *system.nodes[i];
@@ -546,8 +418,8 @@ void collect_figures(System& system, Result& result) {
     result.sim.data_packets += node.nic.packetizer.data_packets();
   }
   if (system.dma_node) collect_dma_node(*system.dma_node, start, now, result);
-  collect_links(system, now, result);
-  result.sim.simulated = now;
+  collect_links(system, sim_now(), result);
+  result.sim.simulated = sim_now();
   result.sim.model_events = ModelEvents::count();
   result.sim.kernel_events = sc_core::sc_delta_count();
 }
@@ -575,12 +447,15 @@ Result collect(System& system, const config::LoadedConfig& loaded, SteadyState* 
   result.config = config::resolved_json(loaded);
   result.without_effect = loaded.without_effect;
   result.scenario = scenario_of(system.config(), result.config);
+  const Time end = window_end(system);
   if (replayed != nullptr) replayed->extend_measurements();
   collect_flows(system, result);
-  collect_figures(system, result);
-  if (replayed != nullptr) replayed->extend(result);
+  collect_figures(system, end, result);
+  if (replayed != nullptr) replayed->extend(result, end - system.window_start());
   if (together && common_window(system) > kTimeZero) {
-    if (replayed != nullptr) replayed->extend(*together);
+    if (replayed != nullptr) {
+      replayed->extend(*together, together->sim.simulated - system.window_start());
+    }
     together->window = together->sim.simulated - system.window_start();
     take_shares(std::move(*together), result);
   }

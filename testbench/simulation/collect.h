@@ -12,8 +12,8 @@ namespace rnic::testbench {
 class SteadyState;
 
 /// What the units have counted since the measured window began: everything of a Result that does
-/// not come from the programs.
-void collect_figures(System& system, Result& result);
+/// not come from the programs. Shares are of the window up to `end`, which is not later than now.
+void collect_figures(System& system, Time end, Result& result);
 
 /// What the system counted since its measured window began, as a Result (host-dependent figures
 /// of `sim` left at zero). `replayed`: what else happened, or null; `together`: figures at the end

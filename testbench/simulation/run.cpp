@@ -127,7 +127,7 @@ Result simulate(const config::LoadedConfig& loaded) {
   }
   std::optional<Result> together;
   system.measurement.on_first_end = [&system, &together] {
-    collect_figures(system, together.emplace());
+    collect_figures(system, sim_now(), together.emplace());
   };
   std::uint64_t wrong = 0;
   std::optional<Result> result;

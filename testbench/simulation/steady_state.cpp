@@ -203,7 +203,7 @@ void SteadyState::search() {
 SteadyState::Snapshot SteadyState::look() const {
   Snapshot now;
   now.at = sim_now();
-  collect_figures(system_, now.figures);
+  collect_figures(system_, now.at, now.figures);
   now.figures.window = now.at - system_.window_start();
   now.breakdown = system_.measurement.breakdown;
   now.completions = system_.measurement.completions;
@@ -313,12 +313,11 @@ void SteadyState::extend_measurements() {
   }
 }
 
-void SteadyState::extend(Result& result) const {
+void SteadyState::extend(Result& result, Time window) const {
   if (replayed_ == 0) return;
   const Snapshot& before = snapshots_[1];
   const Snapshot& after = snapshots_[2];
-  const Windows windows{result.sim.simulated - system_.window_start(), before.figures.window,
-                        after.figures.window, periods_};
+  const Windows windows{window, before.figures.window, after.figures.window, periods_};
   const auto counter = [this](std::uint64_t& now, std::uint64_t a, std::uint64_t b) {
     now = later(now, a, b, periods_);
   };

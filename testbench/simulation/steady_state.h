@@ -38,8 +38,9 @@ class SteadyState : public CompletionObserver {
   std::uint64_t replayed() const { return replayed_; }
   /// Adds the replayed periods to what the flows have measured.
   void extend_measurements();
-  /// Adds the replayed periods to the figures of a result whose flows have been extended.
-  void extend(Result& result) const;
+  /// Adds the replayed periods to the figures of a result whose flows have been extended, and whose
+  /// shares are of `window`.
+  void extend(Result& result, Time window) const;
 
  private:
   /// One completion as seen by an observer.

@@ -45,10 +45,12 @@ std::string explain(const System& system) {
   }
   const config::Config& config = system.config();
   if (config.transport.type != config::TransportType::kRc &&
+      config.workload.program == config::Program::kNone &&
+      config.workload.answer_timeout == kTimeZero &&
       config.workload.pattern == config::Pattern::kLatency && config.sim.max_time > sim_now()) {
     text +=
         " a message is lost that nobody sends again, and its answer is waited for without a "
-        "limit (workload.answer_timeout is 0, or workload.completion is event);";
+        "limit (workload.answer_timeout is 0);";
   }
   constexpr std::size_t kMostNodes = 4;
   for (std::size_t i = 0; i < system.nodes.size() && i < kMostNodes; ++i) {

@@ -86,6 +86,7 @@ Flow::Flow(const sc_core::sc_module_name& name, const config::Config& config, En
   senders_.resize(measured_.size());
   prepare_sender(senders_[0], client_, server_, 0);
   if (both) prepare_sender(senders_[1], server_, client_, 1);
+  client_player_.numbers = server_player_.numbers = TurnNumbers(number_bytes());
   measurement_.programs_total += 2;
   measurement_.flows_total += static_cast<std::uint32_t>(measured_.size());
   measurement_.messages_total += total_messages() * measured_.size();
@@ -234,7 +235,7 @@ void Flow::post_receives(Endpoint& self, std::uint32_t qp, std::uint32_t count) 
                       self.header_room + static_cast<std::uint32_t>(config_.workload.msg_size),
                       buffer.receive_regions[static_cast<std::size_t>(slot / self.slots)].lkey};
     if (&self == &server_ && qp == 0) mistakes_.spoil_recv(self.receives_posted[qp], sge);
-    const host::verbs::RecvWr wr{slot, &sge, 1};
+    const host::verbs::RecvWr wr{qp * self.total_slots() + slot, &sge, 1};
     if (self.srq != nullptr) {
       self.host.verbs.post_srq_recv(self.core, *self.srq, &wr, 1);
     } else {

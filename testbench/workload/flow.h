@@ -11,6 +11,7 @@
 #include "workload/endpoint.h"
 #include "workload/measurement.h"
 #include "workload/mistakes.h"
+#include "workload/turn_numbers.h"
 
 namespace rnic::testbench {
 
@@ -49,6 +50,7 @@ class Flow : public sc_core::sc_module {
       std::uint64_t done = 0;
       std::uint64_t quota = 0;
       std::uint64_t recvs = 0;    ///< that the receiver has posted so far
+      bool failed = false;        ///< a message failed: no more will succeed
       std::vector<bool> touched;  ///< slots used, for the comparison at the end
       Ring<stats::MessageTrace*> traces;
       Ring<host::MemoryRegion> regions;  ///< of messages in flight (workload.registration=each)
@@ -67,6 +69,8 @@ class Flow : public sc_core::sc_module {
     std::uint64_t received = 0;  ///< messages of the other direction that took a RECV
     bool stopped = false;        ///< a queue pair failed
     bool receiver_gone = false;  ///< no more RECVs are to come
+    Time warmed = kTimeNever;    ///< when its warm-up had been sent
+    Time sent_all{0};            ///< when nothing was left to send
   };
 
   /// In which what a failure leads to comes to its end.
@@ -102,21 +106,43 @@ class Flow : public sc_core::sc_module {
     bool waiting = false;                      ///< for the peer's WRITE
     bool poked = false;                        ///< by look_for_failure()
     Time turn_started{0};                      ///< when it saw the peer's last message
+    std::uint64_t turn = 0;                    ///< that it asks or answers
+    std::uint64_t in_flight_turn = 0;          ///< of in_flight
+    TurnNumbers numbers{};                     ///< of the peer's messages
+    std::uint32_t taken_qp = 0;                ///< whose RECV the peer's last message took
+    std::uint64_t posted = 0;                  ///< messages
+    std::uint64_t seen = 0;                    ///< of the peer's, each once
+    std::uint64_t late = 0;                    ///< of `seen`, when their turn was over
+    std::uint64_t again = 0;                   ///< further copies of those
   };
   /// What became of a turn.
   enum class Turn { kDone, kLost, kFailed };
   void serve(Player& me, Player& other);
   void play(Player& me, Player& other);
   Time gap_before(std::uint64_t number) const;
-  void hit(Player& me);
+  /// Posts this player's message; false when its completion queue is lost.
+  bool hit(Player& me);
   /// Waits for the peer's message. kFailed when a message or the RECV for one has failed, so that
   /// nothing more is to come; kLost when it is `deadline`.
   Turn await(Player& me, Player& other, Time deadline);
+  Turn await_recv(Player& me, Time deadline);
   Turn await_write(Player& me, Time deadline);
+  /// Bytes of its turn's number that a message carries (TurnNumbers).
+  std::uint32_t number_bytes() const;
+  /// A message names its place: the server waits at the one of the turn that comes next.
+  bool placed_in_turn() const;
+  void put_number(const Player& me, host::verbs::SendWr& wr);
+  std::uint32_t number_at(const Player& me, std::uint64_t end) const;
+  std::uint32_t received_number(const Player& me, const host::verbs::Wc& wc) const;
+  /// Counts a message of the peer; whether it is what was waited for.
+  bool is_current(Player& me, std::uint32_t number);
+  std::uint32_t recv_qp(const Player& me, const host::verbs::Wc& wc) const;
+  void collect_late(Player& me);
+  void account();
   /// Which the client waits for an answer until.
   Time answer_deadline() const;
   void lose_turn(Player& me, Player& other);
-  void count_turn(Player& me, Player& other, std::uint64_t turn, Time started);
+  void count_turn(Player& me, Player& other, Time started);
   bool reap_own(Player& me);
   void finish();
   void arm(Player& me);
@@ -143,7 +169,9 @@ class Flow : public sc_core::sc_module {
   void tell_of_recvs(const Endpoint& receiver, std::uint32_t qp);
   void await_progress(Sender& sender);
   bool placement_known(const Sender& sender) const;
-  void drain(const Sender& sender);
+  Time flight_time() const;
+  void warm_by_sending(Sender& sender);
+  void drain(Sender& sender);
   void collect_flushed(Sender& sender);
   void start_meter(Sender& sender);
   void read_meter(Sender& sender);
@@ -173,6 +201,7 @@ class Flow : public sc_core::sc_module {
   std::vector<FlowMeasurement> measured_;
   std::vector<Sender> senders_;
   TracePool traces_;
+  LateTraces late_traces_;
   Player client_player_;
   Player server_player_;
   sc_core::sc_event met_;

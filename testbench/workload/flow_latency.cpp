@@ -43,21 +43,25 @@ void Flow::arm(Player& me) {
   me.spots_seen = me.spot.writes();
 }
 
-void Flow::hit(Player& me) {
+bool Flow::hit(Player& me) {
   const auto qp = static_cast<std::uint32_t>(me.sent % config_.workload.qps);
   sges_.resize(config_.workload.sges);
   SendWr wr = make_wr(*me.self, *me.peer, qp, me.next_slot, sges_.data());
   wr.flags |= SendFlags::kSignaled;
   if (config_.workload.solicited_only) wr.flags |= SendFlags::kSolicited;
+  put_number(me, wr);
   if (&me == &client_player_) {
-    mistakes_.spoil_send(me.sent + 1, *me.self, *me.peer, wr, sges_.front());
+    mistakes_.spoil_send(me.turn + 1, *me.self, *me.peer, wr, sges_.front());
   }
   stats::MessageTrace* trace = traces_.take();
   // A turn begins where the last one ended, so that pings and pongs fill the round trip.
   trace->start(me.turn_started, config::returns_data(config_.workload.op)
                                     ? stats::Journey::kToCompletion
                                     : stats::Journey::kToPeer);
+  if (me.in_flight != nullptr) late_traces_.lay_aside(me.in_flight, traces_);
   me.in_flight = trace;
+  me.in_flight_turn = me.turn;
+  ++me.posted;
   wr.trace = trace;
   host::verbs::Context& verbs = me.self->host.verbs;
   const auto post = [&] { return verbs.post_send(me.self->core, *me.self->qps[qp], &wr, 1); };
@@ -66,6 +70,7 @@ void Flow::hit(Player& me) {
     // A short queue, and the completion of its last message is still on its way.
     Wc wc;
     me.self->waiting.wait(*me.self->send_cq);
+    if (me.self->send_cq->failed) return false;
     if (verbs.poll_cq(me.self->core, *me.self->send_cq, 1, &wc) == 0) continue;
     measurement_.count_completion(wc.status);
     status = post();
@@ -73,6 +78,7 @@ void Flow::hit(Player& me) {
   if (status != host::Status::kOk) {
     throw SimulationError(std::string(name()) + ": post_send is refused in the latency program");
   }
+  return true;
 }
 
 /// Polls the completions of this player's own messages; false when one has failed.
@@ -87,52 +93,23 @@ bool Flow::reap_own(Player& me) {
 }
 
 Flow::Turn Flow::await(Player& me, Player& other, Time deadline) {
-  host::verbs::Context& verbs = me.self->host.verbs;
-  host::Core& core = me.self->core;
-  Wc wc;
-  if (two_sided()) {
-    do {
-      if (!me.self->waiting.wait(*me.self->recv_cq, deadline)) return Turn::kLost;
-      if (me.self->recv_cq->failed) return Turn::kFailed;
-    } while (verbs.poll_cq(core, *me.self->recv_cq, 1, &wc) == 0);
-    if (wc.status != protocol::WcStatus::kWrFlushError) measurement_.count_completion(wc.status);
-    if (wc.status != protocol::WcStatus::kSuccess) {
-      reap_own(me);
-      return Turn::kFailed;
-    }
-  } else {
-    const Turn turn = await_write(me, deadline);
-    if (turn != Turn::kDone) return turn;
-  }
-  core.sync();
+  const Turn turn = two_sided() ? await_recv(me, deadline) : await_write(me, deadline);
+  // Where nobody answers, this player's own message may have failed.
+  if (turn == Turn::kLost && !reap_own(me)) return Turn::kFailed;
+  if (turn != Turn::kDone) return turn;
+  me.self->core.sync();
   me.turn_started = sim_now();
   // As it is now: the acknowledgement of this message may still mark its trace. None: the peer has
   // taken it for lost.
-  if (other.in_flight != nullptr) {
+  if (other.in_flight != nullptr && other.in_flight_turn == me.turn) {
     other.in_flight->mark(Stage::kPoll, me.turn_started);
     other.arrived = traces_.take();
     *other.arrived = *other.in_flight;
   }
   // The completion of this player's own previous message is long there; perftest polls it now.
   if (!reap_own(me)) return Turn::kFailed;
-  if (two_sided()) {
-    post_receives(*me.self, static_cast<std::uint32_t>(me.sent % config_.workload.qps), 1);
-  }
+  if (two_sided()) post_receives(*me.self, me.taken_qp, 1);
   return Turn::kDone;
-}
-
-/// Waits until the peer's WRITE has landed, or this player's own has failed.
-Flow::Turn Flow::await_write(Player& me, Time deadline) {
-  while (true) {
-    me.waiting = true;
-    const bool written = me.self->waiting.wait(me.spot, me.spots_seen, deadline);
-    me.waiting = false;
-    if (!written) return Turn::kLost;
-    if (!me.poked) return Turn::kDone;
-    me.poked = false;
-    ++me.spots_seen;  // that was no write
-    if (!reap_own(me)) return Turn::kFailed;
-  }
 }
 
 bool Flow::look_for_failure() {
@@ -152,17 +129,17 @@ Time Flow::gap_before(std::uint64_t number) const {
   return w.long_gap > kTimeZero && number % 2 == 1 ? w.long_gap : w.gap;
 }
 
-/// The server answers as long as there are messages: those that are lost never were, for it.
+/// The server answers as long as there are messages: those that are lost never were, for it. What
+/// is numbered may come late, behind the last turn, too.
 void Flow::serve(Player& me, Player& other) {
   me.turn_started = me.self->core.now();
-  for (; me.sent < total_messages(); ++me.sent) {
+  for (; me.sent < total_messages() || !placed_in_turn(); ++me.sent) {
     arm(me);
-    if (await(me, other, kTimeNever) == Turn::kFailed) {
+    if (await(me, other, kTimeNever) == Turn::kFailed || !hit(me)) {
       // Its own failure, or what it did to the client's message, reaches the client, too.
       me.self->waiting.pause(kQuiet);
       return finish();
     }
-    hit(me);
   }
 }
 
@@ -175,53 +152,56 @@ Time Flow::answer_deadline() const {
 void Flow::play(Player& me, Player& other) {
   me.turn_started = me.self->core.now();
   bool armed = false;
-  std::uint64_t turn = 0;
-  for (; turn < total_messages(); ++turn) {
+  for (; me.turn < total_messages(); ++me.turn) {
     if (!armed) arm(me);
-    if (const Time gap = gap_before(turn); gap > kTimeZero) {
+    if (const Time gap = gap_before(me.turn); gap > kTimeZero) {
       me.self->waiting.pause(gap);
       me.turn_started = sim_now();
     }
     const Time started = me.turn_started;
-    if (turn == config_.sim.warmup) {
+    if (me.turn == config_.sim.warmup) {
       measured_[0].window_start = started;
       measurement_.flow_warm();
     }
-    hit(me);
+    if (!hit(me)) break;
     const Turn outcome = await(me, other, answer_deadline());
     if (outcome == Turn::kFailed) break;
     if (outcome == Turn::kDone) {
-      count_turn(me, other, turn, started);
+      count_turn(me, other, started);
     } else {
       lose_turn(me, other);
     }
     // A server that has not answered still waits for the message of this turn.
-    armed = outcome == Turn::kLost && other.sent == me.sent;
+    armed = outcome == Turn::kLost && placed_in_turn() && other.sent == me.sent;
     if (!armed) ++me.sent;
   }
-  measured_[0].sent = turn + other.sent;
-  measured_[0].delivered = measured_[0].sent - measured_[0].lost;
-  client_done_ = turn == total_messages();
+  client_done_ = me.turn == total_messages();
+  if (client_done_) collect_late(me);
   finish();
 }
 
 /// There and back: both messages count, and their stages sum to what the turn took.
-void Flow::count_turn(Player& me, Player& other, std::uint64_t turn, Time started) {
+void Flow::count_turn(Player& me, Player& other, Time started) {
   for (Player* player : {&me, &other}) {
-    if (player->arrived != nullptr && turn >= config_.sim.warmup) {
+    if (player->arrived != nullptr && me.turn >= config_.sim.warmup) {
       measurement_.breakdown.add(*player->arrived);
     }
     give_back(traces_, *player);
   }
-  record_latency((me.turn_started - started) / 2, turn, me.turn_started);
+  record_latency((me.turn_started - started) / 2, me.turn, me.turn_started);
 }
 
-/// The message or its answer is lost.
+/// The message or its answer is lost, or too late.
 void Flow::lose_turn(Player& me, Player& other) {
-  ++measured_[0].lost;
   ++measurement_.messages_done;
-  for (Player* player : {&me, &other}) give_back(traces_, *player);
+  for (Player* player : {&me, &other}) {
+    for (stats::MessageTrace** trace : {&player->in_flight, &player->arrived}) {
+      if (*trace != nullptr) late_traces_.lay_aside(*trace, traces_);
+      *trace = nullptr;
+    }
+  }
   me.turn_started = sim_now();
+  if (me.turn >= config_.sim.warmup) measured_[0].window_end = me.turn_started;
 }
 
 /// The program is over, for both players when one cannot go on.
@@ -230,6 +210,7 @@ void Flow::finish() {
   if (failed && !finished_) wait(to_sc_time(kQuiet));
   if (finished_) return;
   finished_ = true;
+  account();
   senders_[0].stopped = failed;
   measurement_.flow_done();
 }
@@ -257,7 +238,8 @@ void Flow::completion_latency() {
     me.next_slot = me.pattern.next();
     me.self->waiting.pause(gap_before(me.sent));
     me.turn_started = core.now();
-    hit(me);
+    me.turn = me.sent;
+    if (!hit(me)) return finish();
     Wc wc;
     do {
       client_.waiting.wait(*client_.send_cq);
@@ -270,6 +252,7 @@ void Flow::completion_latency() {
     if (me.sent >= config_.sim.warmup) measurement_.breakdown.add(*me.in_flight);
     record_latency(me.in_flight->total(), me.sent, sim_now());
     traces_.give(me.in_flight);
+    me.in_flight = nullptr;
   }
   client_done_ = me.sent == total;
   finish();

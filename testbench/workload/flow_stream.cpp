@@ -30,13 +30,32 @@ void Flow::stream(Sender& sender) {
       count = verbs.poll_cq(core, *sender.local->send_cq, kPollBatch, wcs.data());
     }
     for (std::uint32_t i = 0; i < count; ++i) reap(sender, wcs[i]);
+    if (unacknowledged()) warm_by_sending(sender);
     // No completion will come any more: the application learns of it by CQ_ERR.
     if (count == 0 && sender.local->send_cq->failed) sender.stopped = true;
   }
   core.sync();
-  if (sender.stopped) collect_flushed(sender);
+  sender.sent_all = sim_now();
+  if (sender.stopped) {
+    sender.meter.end(sim_now());
+    collect_flushed(sender);
+  }
   if (unacknowledged()) drain(sender);
   read_meter(sender);
+}
+
+/// Long enough for what was sent to arrive, but for queues.
+Time Flow::flight_time() const { return microseconds(20) + 4 * config_.link.delay; }
+
+/// A stream whose first messages are lost is past its warm-up when they have been sent, and what
+/// became of them is known.
+void Flow::warm_by_sending(Sender& sender) {
+  if (sender.meter.started() || sender.completed < config_.sim.warmup) return;
+  const Time now = sender.local->core.now();
+  if (sender.warmed == kTimeNever) sender.warmed = now;
+  if (now < sender.warmed + flight_time()) return;
+  sender.local->core.sync();
+  if (!sender.meter.started()) sender.meter.start(sim_now());
 }
 
 bool Flow::counts_recvs() const {
@@ -96,13 +115,14 @@ bool Flow::unacknowledged() const { return config_.transport.type != config::Tra
 
 /// Nothing tells whether unacknowledged messages have arrived: waits until no more do, and no frame
 /// waits in a queue any more, where it may stay for longer than between two arrivals.
-void Flow::drain(const Sender& sender) {
-  const Time quiet = microseconds(20) + 4 * config_.link.delay;
+void Flow::drain(Sender& sender) {
   std::uint64_t seen = 0;
   do {
     seen = sender.meter.delivered();
-    wait(to_sc_time(quiet));
+    wait(to_sc_time(flight_time()));
+    if (!sender.meter.started()) sender.meter.start(sim_now());
   } while (sender.meter.delivered() != seen || measurement_.frames_under_way());
+  if (sender.meter.left() > 0) sender.meter.extend(sender.sent_all);
 }
 
 /// Behind a failure everything that was posted comes back, signalled or not.
@@ -204,7 +224,7 @@ bool Flow::post(Sender& sender, std::uint32_t qp, std::uint64_t window) {
       for (std::uint32_t piece = 0; piece < wr.num_sge; ++piece) sges[piece].lkey = region.lkey;
       state.regions.push_back(region);
     }
-    ++state.posted;
+    wr.wr_id = ++state.posted;
     if (&sender == senders_.data()) {
       mistakes_.spoil_send(sender.posted + i + 1, *sender.local, *sender.remote, wr, *sges);
     }
@@ -248,15 +268,17 @@ void Flow::reap(Sender& sender, const Wc& wc) {
   }
   measurement_.count_completion(wc.status);
   const std::uint32_t qp = sender.local->index_of(wc.qp_num);
+  // A completion stands for all unsignalled messages before it, one with an error, too.
+  Sender::PerQp& state = sender.qps[qp];
+  const Time now = sender.local->core.now();
   if (wc.status != protocol::WcStatus::kSuccess) {
     sender.stopped = true;
+    while (!state.failed && state.done + 1 < wc.wr_id) complete(sender, qp, now);
+    state.failed = true;
     return;
   }
-  // A completion stands for all unsignalled messages before it.
-  Sender::PerQp& state = sender.qps[qp];
   const std::uint64_t every = config_.workload.signal_every;
   const std::uint64_t upto = std::min(state.quota, (state.done / every + 1) * every);
-  const Time now = sender.local->core.now();
   while (state.done < upto) complete(sender, qp, now);
 }
 

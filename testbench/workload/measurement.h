@@ -39,6 +39,22 @@ class TracePool {
   Ring<stats::MessageTrace*> free_;
 };
 
+/// Traces of turns that were given up: late frames may mark them for long.
+class LateTraces {
+ public:
+  /// `pool` gets the oldest back, when there are many.
+  void lay_aside(stats::MessageTrace* trace, TracePool& pool) {
+    resting_.push_back(trace);
+    if (resting_.size() <= kRest) return;
+    pool.give(resting_.front());
+    resting_.pop_front();
+  }
+
+ private:
+  static constexpr std::size_t kRest = 65'536;
+  Ring<stats::MessageTrace*> resting_;
+};
+
 /// What one flow measures, after its warm-up.
 struct FlowMeasurement {
   std::uint32_t source = 0;
@@ -47,14 +63,15 @@ struct FlowMeasurement {
   std::uint64_t bytes = 0;
   std::uint64_t sent = 0;       ///< messages, warm-up included; of unacknowledged services
   std::uint64_t delivered = 0;  ///< of `sent`, whole
-  std::uint64_t lost = 0;       ///< of `sent`, as far as a program that waits for answers knows
+  std::uint64_t late = 0;       ///< of `delivered`: a ping-pong had given up waiting for them
+  std::uint64_t again = 0;      ///< further copies of what a ping-pong had seen
   Time window_start{0};
   Time window_end{0};
   Time drained{0};  ///< that what was delivered took longer to arrive (DeliveryMeter::drained())
   double common_messages = 0;  ///< delivered in Measurement::common_window()
   std::uint64_t common_bytes = 0;
   Time common_drained{0};
-  double whole_messages = 0;  ///< delivered since the first stream was past its warm-up
+  double whole_messages = 0;  ///< delivered since Measurement::window_start
   std::uint64_t whole_bytes = 0;
   stats::Histogram latency;
 
@@ -96,13 +113,16 @@ struct Measurement {
   std::uint64_t messages_total = 0;  ///< expected over all flows, warm-up included
   std::uint64_t messages_done = 0;
   std::vector<stats::DeliveryMeter*> meters;  ///< of all streams
-  Time common_start = kTimeNever;             ///< all streams are past their warm-up
-  Time common_end = kTimeNever;               ///< the first of them has delivered everything
-  std::exception_ptr failure;                 ///< what ended a program early
-  std::function<void()> on_warm;              ///< all flows are past their warm-up
-  std::function<void()> on_first_end;         ///< the time in which all streams ran is over
-  std::function<void()> on_done;              ///< all flows have finished
-  std::function<bool()> frames_under_way;     ///< somewhere in the network or in a NIC
+  /// Where the measured window begins, for rates and for shares of units: when all flows are past
+  /// their warm-up; or the first one, if a flow has ended before the last one gets there.
+  Time window_start{0};
+  Time common_start = kTimeNever;          ///< all streams are past their warm-up
+  Time common_end = kTimeNever;            ///< the first of them has delivered everything
+  std::exception_ptr failure;              ///< what ended a program early
+  std::function<void()> on_warm;           ///< the measured window begins, maybe anew
+  std::function<void()> on_first_end;      ///< the time in which all streams ran is over
+  std::function<void()> on_done;           ///< all flows have finished
+  std::function<bool()> frames_under_way;  ///< somewhere in the network or in a NIC
   CompletionObserver* observer = nullptr;
 
   void count_completion(protocol::WcStatus status) {
@@ -117,11 +137,10 @@ struct Measurement {
     sc_core::wait(all_ready);
   }
   void flow_warm() {
-    if (flows_warm == 0) {
-      for (stats::DeliveryMeter* meter : meters) meter->open_whole();
-    }
-    if (++flows_warm != flows_total) return;
-    if (on_warm) on_warm();
+    ++flows_warm;
+    const bool last = flows_warm == flows_total;
+    if (flows_warm == 1 || (last && common_end == kTimeNever)) open_window();
+    if (!last) return;
     if (meters.size() != flows_total || common_end != kTimeNever) return;
     common_start = kTimeZero;
     for (stats::DeliveryMeter* meter : meters) {
@@ -129,8 +148,13 @@ struct Measurement {
       meter->open_common(common_start);
     }
   }
-  /// A stream has delivered everything at `end`. Rates of streams that begin and end at different
-  /// times do not add up: what counts is the time in which all of them ran.
+  void open_window() {
+    window_start = sim_now();
+    for (stats::DeliveryMeter* meter : meters) meter->open_whole();
+    if (on_warm) on_warm();
+  }
+  /// A stream has delivered everything, or failed, at `end`. Rates of streams that begin and end at
+  /// different times do not add up: what counts is the time in which all of them ran.
   void stream_delivered(Time end) {
     if (common_end != kTimeNever) return;
     common_end = end;

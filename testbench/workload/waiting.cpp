@@ -21,10 +21,7 @@ void Waiting::pause(Time duration) {
 }
 
 bool Waiting::wait(host::verbs::CompletionQueue& cq, Time deadline) {
-  if (channel_ != nullptr) {
-    wait_for_event(cq);
-    return true;
-  }
+  if (channel_ != nullptr) return wait_for_event(cq, deadline);
   if (config_.workload.poll_interval > kTimeZero) {
     return look_at_intervals([&] { return cq.failed || host_.verbs.has_completion(cq); }, deadline);
   }
@@ -53,20 +50,22 @@ bool Waiting::look_at_intervals(Ready ready, Time deadline) {
   }
 }
 
-void Waiting::wait_for_event(host::verbs::CompletionQueue& cq) {
+bool Waiting::wait_for_event(host::verbs::CompletionQueue& cq, Time deadline) {
   const bool solicited = &cq == solicited_;
   // Completions between the last poll and the arming raise no event, so look once more.
   host_.verbs.req_notify_cq(core_, cq, solicited);
   core_.spend(config_.cpu.poll_cost);
   core_.sync();
   while (!host_.verbs.has_completion(cq) && !cq.failed) {
-    host::verbs::CompletionQueue* signalled = host_.verbs.get_cq_event(core_, *channel_);
+    host::verbs::CompletionQueue* signalled = host_.verbs.get_cq_event(core_, *channel_, deadline);
+    if (signalled == nullptr) return host_.verbs.has_completion(cq);
     host_.verbs.ack_cq_events(*signalled, 1);
     // An event of an earlier arming, whose completions have been polled, or of another queue.
-    if (host_.verbs.has_completion(cq) || cq.failed) return;
+    if (host_.verbs.has_completion(cq) || cq.failed) return true;
     host_.verbs.req_notify_cq(core_, cq, solicited);
     core_.sync();
   }
+  return true;
 }
 
 void Waiting::maybe_preempted() {

@@ -25,7 +25,7 @@ class Waiting {
   void solicited_only(const host::verbs::CompletionQueue& cq) { solicited_ = &cq; }
 
   /// Returns when `cq` holds a completion, or never will (CQ_ERR); false when it is `deadline` and
-  /// there is none. A thread that sleeps until an event knows no deadline.
+  /// there is none.
   bool wait(host::verbs::CompletionQueue& cq, Time deadline = kTimeNever);
   /// Returns when `spot` has seen more than `seen` writes; false as above.
   bool wait(host::PollSpot& spot, std::uint64_t seen, Time deadline = kTimeNever);
@@ -33,7 +33,7 @@ class Waiting {
   void pause(Time duration);
 
  private:
-  void wait_for_event(host::verbs::CompletionQueue& cq);
+  bool wait_for_event(host::verbs::CompletionQueue& cq, Time deadline);
   void maybe_preempted();
   template <typename Ready>
   bool look_at_intervals(Ready ready, Time deadline);

@@ -46,6 +46,8 @@ class Victim {
     }
     return 8e-3 * bytes / to_us(system_.measurement.overlap());
   }
+  /// For which host 0 has paused the switch in all; behind gbps().
+  Time paused_by_receiver() { return system_.fabric_switch->port(0).paused(sim_now()); }
   /// Jain's index of the flows to host 0; behind gbps().
   double fairness() {
     double sum = 0;
@@ -108,6 +110,33 @@ void expect_victim(int senders) {
   EXPECT_LT(gbps, 0.6 * fair_share(senders));
   EXPECT_NEAR(gbps, kLine / senders, 0.06 * kLine / senders);
   EXPECT_NEAR(victim.incast_gbps(), kLine, 0.01 * kLine);
+}
+
+// A receiver whose PCIe (Gen3 x8) takes less than its port: hosts whose queue pairs send at
+// `qp_rate` each.
+Settings slow_receiver(const char* qp_rate) {
+  return {
+      {"link.rate", "200Gbps"}, {"pcie.gen", "3"}, {"pcie.lanes", "8"}, {"nic.qp_rate", qp_rate}};
+}
+
+// Four senders ask for 100 Gb/s of the 52 to 57.6 that PCIe takes, so that the receiver pauses the
+// network, though no wire is full: the victim gets what a paused flow gets, 14.4 at most, of the 25
+// that it asks for.
+TEST(CaseCC, CC08_AVictimOfASlowReceiver) {
+  Victim victim(4, slow_receiver("25Gbps"));
+  const double gbps = victim.gbps();
+  EXPECT_LT(gbps, 0.7 * 25);
+  EXPECT_LE(victim.incast_gbps(), 57.6);
+  EXPECT_GE(victim.incast_gbps(), 52);
+  EXPECT_GT(victim.paused_by_receiver(), kTimeZero);
+}
+
+// They ask for 48 Gb/s: nobody is paused, and the victim has all that it asks for.
+TEST(CaseCC, CC08_NoVictimOfCappedSenders) {
+  Victim victim(4, slow_receiver("12Gbps"));
+  EXPECT_NEAR(victim.gbps(), 12, 0.03 * 12);
+  EXPECT_NEAR(victim.incast_gbps(), 48, 0.03 * 48);
+  EXPECT_EQ(victim.paused_by_receiver(), kTimeZero);
 }
 
 TEST(CaseCC, CC13_VictimOfThreeSenders) { expect_victim(3); }

@@ -124,12 +124,57 @@ TEST_P(MistakeTest, OfTheTenthInALatencyProgram) {
   EXPECT_EQ(count("success"), returns ? 9 : expected.op == "write" ? 18 : unheard ? 35 : 36);
 }
 
-TEST(Mistake, APingPongWhosePeerHearsNothingIsRefusedWithTheReason) {
-  const ProgramRun run = run_program(
-      {{"workload.op", "send"}, {"transport.type", "ud"}, {"workload.mistake", "qkey"}});
+TEST(Mistake, APingPongWithoutALimitWhosePeerHearsNothingIsRefusedWithTheReason) {
+  const ProgramRun run = run_program({{"workload.op", "send"},
+                                      {"transport.type", "ud"},
+                                      {"workload.mistake", "qkey"},
+                                      {"workload.answer_timeout", "0"}});
   EXPECT_EQ(run.status, 2);
-  EXPECT_NE(run.error.find("workload.pattern=bandwidth"), std::string::npos) << run.error;
+  EXPECT_NE(run.error.find("workload.answer_timeout"), std::string::npos) << run.error;
   EXPECT_NE(run.error.find("ping-pong"), std::string::npos) << run.error;
+}
+
+struct Unheard {
+  std::string type;
+  std::string op;
+  std::string mistake;
+};
+
+Settings tenth_of_20(const Unheard& of) {
+  return {{"transport.type", of.type},      {"workload.op", of.op},
+          {"workload.mistake", of.mistake}, {"workload.mistake_at", "10"},
+          {"workload.iterations", "20"},    {"sim.warmup", "0"}};
+}
+
+// The peer drops it and tells nobody: one turn of 20 is lost, and 19 have an answer.
+TEST(Mistake, APingPongGoesOnBehindADroppedMessage) {
+  for (const Unheard& of : {Unheard{"ud", "send", "qkey"},
+                            {"uc", "write", "remote_key"},
+                            {"uc", "write", "remote_bounds"},
+                            {"uc", "write_imm", "remote_pd"},
+                            {"uc", "write", "remote_right"}}) {
+    SCOPED_TRACE(of.type + " " + of.op + " " + of.mistake);
+    const ProgramRun run = run_well(tenth_of_20(of));
+    ASSERT_EQ(run.status, 0) << run.error;
+    EXPECT_EQ(run.number("/messages/sent"), 20 + 19);
+    EXPECT_EQ(run.number("/messages/lost"), 1);
+    EXPECT_EQ(run.number("/messages/late"), 0);
+  }
+}
+
+// The sender's own mistake is told to it, and the program ends there: nine messages there and back.
+TEST(Mistake, APingPongEndsWithAnErrorOfItsSender) {
+  for (const Unheard& of : {Unheard{"uc", "send", "local_key"},
+                            {"uc", "write", "local_pd"},
+                            {"ud", "send", "local_bounds"}}) {
+    SCOPED_TRACE(of.type + " " + of.op + " " + of.mistake);
+    const ProgramRun run = run_well(tenth_of_20(of));
+    ASSERT_EQ(run.status, 0) << run.error;
+    EXPECT_EQ(run.number("/completions/local_protection_error"), 1);
+    EXPECT_EQ(run.number("/messages/delivered"), 18);
+    const auto why = run.result["bottleneck"]["why"].get<std::string>();
+    EXPECT_NE(why.find("local_protection_error"), std::string::npos) << why;
+  }
 }
 
 TEST(Mistake, OneThatIsNeverReachedIsRefused) {

@@ -108,6 +108,11 @@ TEST(ParametersTest, NearestKeyHelps) {
   EXPECT_EQ(nearest_key("clock"), "nic.clock");
   EXPECT_EQ(nearest_key("qpc_cache.entries"), "nic.qpc_cache.entries");
   EXPECT_EQ(nearest_key("workload.message_size"), "workload.msg_size");
+  // A key that breaks off between two words means the one that goes on.
+  EXPECT_EQ(nearest_key("link.drop"), "link.drop_list");
+  EXPECT_EQ(nearest_key("link.fault"), "link.fault_cable");
+  EXPECT_EQ(nearest_key("nic.qpc_cache"), "nic.qpc_cache.ways");
+  EXPECT_EQ(nearest_key("link.dela"), "link.delay");
   EXPECT_FALSE(nearest_key("").empty());
 }
 

@@ -109,6 +109,72 @@ TEST(ValidationTest, AutomaticReceiveBufferHoldsWhatPausesNeed) {
   EXPECT_EQ(buffer({{"transport.protocol", "iwarp"}, {"link.delay", "10ms"}}), 256U * 1024);
 }
 
+// 16 ports at 100 Gb/s, 100 us apart: 200 us on the way are 2,500,000 B; then 1 B of rounding, 8
+// pauses of 84 B and three frames of 4,096 + 128 + 20 B: 2,513,405 B of headroom above 128 KiB for
+// each, 42,311,632 B in all. Two priorities need it twice. Short cables do with 16 MiB.
+TEST(ValidationTest, AutomaticSwitchBufferHoldsWhatPausesNeed) {
+  const auto buffer = [](const Settings& more) {
+    Settings all = {{"transport.protocol", "rocev2"}, {"fabric.topology", "single_switch"},
+                    {"fabric.hosts", "16"},           {"link.delay", "100us"},
+                    {"link.phy_latency", "0"},        {"link.commit_ahead", "0"}};
+    all.insert(all.end(), more.begin(), more.end());
+    return load_from(all).config.network_switch.buffer;
+  };
+  EXPECT_EQ(buffer({}), 42'311'632U);
+  EXPECT_EQ(buffer({{"transport.vlan", "true"}, {"transport.service_level", "0,3"}}),
+            2 * 42'311'632U);
+  EXPECT_EQ(buffer({{"transport.protocol", "iwarp"}, {"link.flow_control", "pause"}}),
+            42'311'632U + 16 * 3 * (9000 - 4096));
+  EXPECT_EQ(buffer({{"link.pfc_headroom", "3MiB"}}), 16U * (3 << 20) + 16U * (128 << 10));
+  EXPECT_EQ(buffer({{"nic.ports", "2"}}), 2 * 42'311'632U);
+  EXPECT_EQ(buffer({{"switch.pfc_xoff", "1MiB"}}), 42'311'632U + 16U * (896 << 10));
+  constexpr std::uint64_t kUsual = 16 << 20;
+  EXPECT_EQ(buffer({{"link.delay", "1us"}}), kUsual);
+  EXPECT_EQ(buffer({{"link.flow_control", "none"}}), kUsual);
+  EXPECT_EQ(buffer({{"transport.protocol", "ib"}}), kUsual);
+  EXPECT_EQ(buffer({{"switch.buffer", "1MiB"}}), 1U << 20);
+}
+
+// An experiment that could show nothing is refused, with what it needs.
+TEST(ValidationTest, WhatWouldHaveNoEffectIsRefused) {
+  const std::string none = "never comes";
+  const std::vector<std::pair<Settings, std::string>> wrong = {
+      {{{"transport.type", "uc"}, {"transport.recovery", "selective_repeat"}}, "transport.type=rc"},
+      {{{"transport.type", "ud"},
+        {"workload.op", "send"},
+        {"transport.recovery", "selective_repeat"}},
+       "transport.type=rc"},
+      {{{"transport.protocol", "iwarp"}, {"transport.window", "8"}}, "tcp.window"},
+      {{{"transport.type", "uc"}, {"transport.window", "8"}}, "transport.type=rc"},
+      {{{"link.drop_list", "cnp:1"}}, "rocev2"},
+      {{{"transport.protocol", "rocev2"}, {"link.drop_list", "cnp:1"}}, "transport.ecn"},
+      {{{"link.corrupt_list", "5,connection:1"}}, "iwarp"},
+      {{{"transport.type", "uc"}, {"link.duplicate_list", "ack:1"}}, "transport.type=rc"},
+      {{{"transport.protocol", "iwarp"}, {"link.reorder_list", "nak:2"}}, none},
+      {{{"workload.op", "send"}, {"link.drop_list", "response:1"}}, "workload.op=read"},
+      {{{"link.fault_frames", "cnp,connection"}, {"link.loss_rate", "0.1"}}, "link.fault_frames"},
+      {{{"workload.program", "kv_store"}, {"workload.traffic", "incast"}}, "workload.traffic"},
+      {{{"transport.protocol", "rocev2"},
+        {"transport.type", "ud"},
+        {"transport.mtu", "4096"},
+        {"link.mtu", "1500"},
+        {"workload.msg_size", "2000"},
+        {"workload.program", "ping_pong"}},
+       "transport.mtu=auto"}};
+  for (const auto& [settings, words] : wrong) {
+    expect_refused(settings, settings.back().first.substr(0, 4), words);
+  }
+  for (const Settings& good :
+       {Settings{{"link.drop_list", "ack:1,nak:1,rnr:1,data:1,request:1,any:1"}},
+        {{"transport.protocol", "rocev2"}, {"transport.ecn", "2"}, {"link.drop_list", "cnp:1"}},
+        {{"transport.protocol", "iwarp"}, {"link.drop_list", "connection:1,ack:1"}},
+        {{"workload.op", "atomic_cas"}, {"link.drop_list", "response:1"}},
+        {{"workload.program", "kv_store"}, {"link.drop_list", "response:1"}},
+        {{"link.fault_frames", "cnp,ack"}, {"link.loss_rate", "0.1"}}}) {
+    EXPECT_NO_THROW(load_from(good)) << good.back().first;
+  }
+}
+
 TEST(ValidationTest, EventsNeedACompletionWhereTheThreadWaits) {
   expect_refused(
       {{"workload.op", "write"}, {"workload.pattern", "latency"}, {"workload.completion", "event"}},

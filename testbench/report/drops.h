@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "report/result.h"
+
+namespace rnic::testbench {
+
+/// What was dropped on the way, where most of it and why, with a space before it; empty when it is
+/// below 1 % of the packets, and so are the repetitions that it caused.
+std::string drop_sentence(const Result& result);
+
+}  // namespace rnic::testbench
