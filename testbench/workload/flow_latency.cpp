@@ -81,7 +81,8 @@ bool Flow::hit(Player& me) {
   return true;
 }
 
-/// Polls the completions of this player's own messages; false when one has failed.
+/// Polls the completions of this player's own messages; false when one has failed, or no more will
+/// come.
 bool Flow::reap_own(Player& me) {
   bool good = true;
   Wc wc;
@@ -89,7 +90,7 @@ bool Flow::reap_own(Player& me) {
     measurement_.count_completion(wc.status);
     good = good && wc.status == protocol::WcStatus::kSuccess;
   }
-  return good;
+  return good && !me.self->send_cq->failed;
 }
 
 Flow::Turn Flow::await(Player& me, Player& other, Time deadline) {
@@ -116,7 +117,8 @@ bool Flow::look_for_failure() {
   bool any = false;
   for (Player* player : {&client_player_, &server_player_}) {
     if (!player->waiting) continue;
-    if (!player->self->host.verbs.has_completion(*player->self->send_cq)) continue;
+    const host::verbs::CompletionQueue& cq = *player->self->send_cq;
+    if (!cq.failed && !player->self->host.verbs.has_completion(cq)) continue;
     player->poked = any = true;
     player->spot.memory_written(0, 0);
   }

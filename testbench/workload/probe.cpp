@@ -94,6 +94,10 @@ bool Probe::write() {
   host::verbs::Wc wc;
   do {
     client_.waiting.wait(*client_.send_cq);
+    if (client_.send_cq->failed) {
+      ++result_.failed;
+      return false;
+    }
   } while (verbs.poll_cq(client_.core, *client_.send_cq, 1, &wc) == 0);
   client_.core.sync();
   if (wc.status != protocol::WcStatus::kSuccess) {
