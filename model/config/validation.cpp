@@ -115,7 +115,15 @@ void check_cables(const Config& config) {
         equals(key, cable) + " does not exist (" +
         (cables == 1 ? "there is one cable, 0" : "valid: 0.." + std::to_string(cables - 1)) + ")");
   }
-  if (config.link.mtu == 0) return;
+  const LinkConfig& link = config.link;
+  const bool rates = link.loss_rate > 0 || link.corrupt_rate > 0 || link.duplicate_rate > 0 ||
+                     link.reorder_rate > 0 || link.burst_rate > 0;
+  if (rates && link.fault_frames.empty()) {
+    throw ConfigError(
+        "link.fault_frames=none leaves the rates of faults nothing to strike (remedy: name kinds "
+        "of frames, or leave out link.*_rate)");
+  }
+  if (link.mtu == 0) return;
   if (config.transport.protocol == Protocol::kIb) {
     throw ConfigError("link.mtu is Ethernet's; InfiniBand has transport.mtu alone");
   }

@@ -174,6 +174,10 @@ void check_registration(const Config& config) {
     throw ConfigError(
         "workload.odp=explicit|implicit needs transport.type=rc and buffers in host memory");
   }
+  if (w.reg_rate > 0 && w.reg_rate < 1) {
+    throw ConfigError("workload.reg_rate=" + std::to_string(w.reg_rate) +
+                      " is out of range (valid: 0, or 1..10000000 a second)");
+  }
   if (w.registration == Registration::kAhead) return;
   const bool plain = w.odp == OnDemand::kNone && w.mistake == Mistake::kNone;
   if (w.pattern != Pattern::kBandwidth || !plain || !host_memory) {

@@ -57,7 +57,7 @@ FrameKinds kinds_of_segment(const std::uint8_t* tcp) {
 
 FrameKinds kinds_of(config::Protocol protocol, const Encapsulation& encapsulation,
                     const Frame& frame) {
-  const std::uint8_t* inner = frame.header + encapsulation.outer_bytes();
+  const std::uint8_t* inner = frame.header + encapsulation.outer_bytes(frame);
   switch (frame.frame_class) {
     case FrameClass::kLinkControl:
       return 0;

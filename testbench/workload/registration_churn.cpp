@@ -26,9 +26,22 @@ void RegistrationChurn::run() {
     if (due > sim_now()) wait(to_sc_time(due - sim_now()));
     const auto result =
         host_.verbs.reg_mr(core_, pd, buffer, workload_.reg_size, protocol::kAccessLocalWrite);
-    if (result.status == host::Status::kOk) host_.verbs.dereg_mr(core_, result.region);
+    if (result.status == host::Status::kEio) return;  // the device has failed, as the streams see
+    if (result.status != host::Status::kOk) return refuse(result.status);
+    host_.verbs.dereg_mr(core_, result.region);
     core_.sync();
   }
+}
+
+/// What has no room the first time will have none later: the run would show streams that nobody
+/// disturbs.
+void RegistrationChurn::refuse(host::Status status) {
+  if (measurement_.failure) return;
+  measurement_.failure = std::make_exception_ptr(ConfigError(
+      "workload.reg_size=" + std::to_string(workload_.reg_size) +
+      " cannot be registered beside the stream: reg_mr fails with " + host::status_name(status) +
+      " (remedy: a smaller one, or a larger memory.memlock_limit)"));
+  sc_core::sc_stop();
 }
 
 }  // namespace rnic::testbench

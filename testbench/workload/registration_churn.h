@@ -19,6 +19,7 @@ class RegistrationChurn : public sc_core::sc_module {
 
  private:
   void run();
+  void refuse(host::Status status);
 
   const config::WorkloadConfig& workload_;
   host::Host& host_;

@@ -97,6 +97,9 @@ TEST(CliTest, BadValues) {
                "workload.sges=1");
   expect_error("run --workload.program=rendezvous --sim.payload=none", 2, "sim.payload=bytes");
   expect_error("run --workload.program=ring_buffer --sim.payload=none", 2, "sim.payload=bytes");
+  expect_error("run --link.loss_rate=0.1 --link.fault_frames=none", 2, "link.fault_frames=none");
+  expect_error("run --workload.pattern=bandwidth --workload.reg_rate=0.1", 2,
+               "workload.reg_rate=0.1");
   for (const char* fault : {"link.duplicate_rate=0.1", "link.duplicate_list=3"}) {
     expect_error(std::string("run --workload.program=ping_pong --transport.type=ud --") + fault, 2,
                  "transport.type=rc");

@@ -2,7 +2,9 @@
 // What registration and on-demand paging cost a stream: workload.registration, reg_rate and odp.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <utility>
 
 #include "support/program.h"
 
@@ -119,18 +121,38 @@ TEST(OnDemandWorkload, BytesArrive) {
 }
 
 TEST(RegistrationWorkload, WhatDoesNotGoTogetherIsRefused) {
-  const Settings mistakes[] = {{{"workload.odp", "explicit"},
-                                {"transport.type", "ud"},
-                                {"workload.op", "send"},
-                                {"workload.msg_size", "1KiB"}},
-                               {{"workload.odp", "explicit"}, {"workload.remote_memory", "peer"}},
-                               {{"workload.registration", "each"}, {"workload.pattern", "latency"}},
-                               {{"workload.registration", "each"}, {"workload.odp", "explicit"}}};
-  for (const Settings& mistake : mistakes) {
+  const std::pair<Settings, const char*> mistakes[] = {
+      {{{"workload.odp", "explicit"},
+        {"transport.type", "ud"},
+        {"workload.op", "send"},
+        {"workload.msg_size", "1KiB"}},
+       "workload.odp=explicit|implicit needs transport.type=rc"},
+      {{{"workload.odp", "explicit"}, {"workload.remote_memory", "peer"}},
+       "workload.odp=explicit|implicit needs transport.type=rc and buffers in host memory"},
+      {{{"workload.registration", "each"}, {"workload.pattern", "latency"}},
+       "workload.registration=each needs workload.pattern=bandwidth"},
+      {{{"workload.registration", "each"}, {"workload.odp", "explicit"}}, "workload.odp=none"},
+      // One in 10^10 s would be a time that nothing can hold.
+      {{{"workload.reg_rate", "1e-10"}},
+       "workload.reg_rate=0.000000 is out of range (valid: 0, or"},
+      {{{"workload.reg_rate", "0.5"}}, "workload.reg_rate=0.500000 is out of range"}};
+  for (const auto& [mistake, words] : mistakes) {
     const ProgramRun run = run_program(with(stream({}), mistake));
     EXPECT_EQ(run.status, 2);
-    EXPECT_NE(run.error.find("workload."), std::string::npos) << run.error;
+    EXPECT_NE(run.error.find(words), std::string::npos) << run.error;
   }
+}
+
+/// Its own memory is the streams' business; what is registered beside them may be too much.
+TEST(RegistrationWorkload, WhatCannotBeRegisteredBesideTheStreamIsToldOnce) {
+  const ProgramRun run = run_program(stream({{"workload.reg_rate", "1000"},
+                                             {"workload.reg_size", "64MiB"},
+                                             {"memory.memlock_limit", "32MiB"}}));
+  EXPECT_EQ(run.status, 2);
+  EXPECT_NE(run.error.find("workload.reg_size=67108864 cannot be registered"), std::string::npos)
+      << run.error;
+  EXPECT_NE(run.error.find("memory.memlock_limit"), std::string::npos) << run.error;
+  EXPECT_EQ(std::count(run.error.begin(), run.error.end(), '\n'), 1) << run.error;
 }
 
 }  // namespace

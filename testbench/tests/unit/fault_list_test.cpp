@@ -54,7 +54,7 @@ void expect_refused(const std::string& key, const std::string& value, const std:
 
 TEST(FaultList, KeysSayWhatIsValid) {
   expect_refused("link.drop_list", "acks:1", "any|data|request|response|ack|nak|rnr|cnp");
-  expect_refused("link.corrupt_list", "0", "valid");
+  expect_refused("link.corrupt_list", "0", "N 1..");
   expect_refused("link.fault_frames", "acks", "any,data,request,response,ack,nak,rnr,cnp");
   expect_refused("link.fault_cable", "1", "there is one cable, 0");
   expect_refused("link.fault_direction", "up", "both|from_host|to_host");

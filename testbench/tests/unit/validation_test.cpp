@@ -56,6 +56,17 @@ TEST(ValidationTest, FlowControlSuitsTheProtocol) {
                  "iwarp");
 }
 
+// Rates without a frame that they may strike would be a run without faults.
+TEST(ValidationTest, RatesOfFaultsNeedFrames) {
+  for (const char* rate : {"link.loss_rate", "link.corrupt_rate", "link.duplicate_rate",
+                           "link.reorder_rate", "link.burst_rate"}) {
+    expect_refused({{rate, "0.01"}, {"link.fault_frames", "none"}}, "link.fault_frames=none",
+                   "link.*_rate");
+    EXPECT_NO_THROW(load_from({{rate, "0.01"}, {"link.fault_frames", "ack"}}));
+  }
+  EXPECT_NO_THROW(load_from({{"link.drop_list", "5"}, {"link.fault_frames", "none"}}));
+}
+
 // A switch's thresholds of pauses mean something only where something pauses.
 TEST(ValidationTest, SwitchThresholdsBelongToPauses) {
   const Settings roce{{"transport.protocol", "rocev2"}};
