@@ -108,6 +108,7 @@ TEST(SteadyState, WhatComesOnceIsNotRepeated) {
   const Settings small =
       with(stream("rocev2"),
            {{"workload.msg_size", "4096"}, {"workload.iterations", "4000"}, {"sim.warmup", "0"}});
+  ASSERT_GT(saved_messages(small), 0) << "what is taken for a period here";
   EXPECT_GE(
       saved_messages(with(small, {{"workload.odp", "explicit"}, {"workload.mr_size", "4MiB"}})), 0);
   EXPECT_GE(saved_messages(with(small, {{"workload.mrs", "512"},
