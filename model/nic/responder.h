@@ -92,6 +92,12 @@ class Responder : public sc_core::sc_module,
   void end_atomic(QpContext& qp, Time t);
   void fail_recv(RxJob* job, protocol::WcStatus status, transport::Refusal why, Time t);
   static bool access_granted(const RxJob& job);
+  /// What the requester's own READ or atomic asked for.
+  static bool is_response(const transport::RxPlan& plan) {
+    using Action = transport::RxPlan::Action;
+    return plan.action == Action::kReadResponse || plan.action == Action::kAtomicResponse;
+  }
+  static bool is_datagram(const RxJob& job) { return job.qp->type == protocol::QpType::kUd; }
 
   transport::Transport& transport_;
   bool move_bytes_;
