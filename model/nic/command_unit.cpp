@@ -349,12 +349,9 @@ void CommandUnit::reset(QpContext& qp, Time now) {
   qp.dc.reset();
   qp.outstanding_reads = 0;
   qp.sq_producer = qp.sq_fetched = 0;
+  wqes->forsake(qp);
   qp.sq_cut.reset();
   qp.sq_read_failures = 0;
-  qp.own_rq.failed = false;
-  qp.own_rq.read_failures = 0;
-  qp.own_rq.wqes.clear();
-  qp.own_rq.producer = qp.own_rq.fetched = 0;
   qp.recv_held = false;
   qp.drain_event = qp.send_failed = false;
   qp.established = false;
@@ -362,6 +359,10 @@ void CommandUnit::reset(QpContext& qp, Time now) {
   qp.retry_deadline = kTimeNever;
   qp.failed = qp.recv_told = false;
   qp.migration.reset();
+  for (RxJob* first : {qp.rx_head, qp.early}) {
+    for (RxJob* job = first; job != nullptr; job = job->next) job->forsaken = true;
+  }
+  recv_queues->forget(qp, now);
   if (transport_.disconnect(qp)) scheduler->activate(qp, now);
 }
 

@@ -26,6 +26,7 @@ class CommandUnit : public sc_core::sc_module, public CommandIf, public pcie::Dm
   sc_core::sc_port<CompletionIf> completion{"completion"};
   sc_core::sc_port<RecvQueueIf> recv_queues{"recv_queues"};
   sc_core::sc_port<SchedulerIf> scheduler{"scheduler"};
+  sc_core::sc_port<WqeFetchIf> wqes{"wqes"};
   sc_core::sc_port<TimerIf> timer{"timer"};
   sc_core::sc_port<TranslationIf> translation{"translation"};
   sc_core::sc_port<ResponderIf, 1, sc_core::SC_ZERO_OR_MORE_BOUND> responder{"responder"};

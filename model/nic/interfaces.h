@@ -57,6 +57,9 @@ class WqeFetchIf : public virtual sc_core::sc_interface {
   /// WQE blocks that came with a BlueFlame write; false when they can't be used (out of order).
   virtual bool blueflame(QpContext& qp, const std::uint8_t* blocks, std::uint32_t count,
                          Time t) = 0;
+  /// What is being read of the ring belongs to a life of `qp` that is over: it is dropped when it
+  /// comes.
+  virtual void forsake(QpContext& qp) = 0;
 };
 
 /// TranslationUnit.
@@ -146,6 +149,9 @@ class RecvQueueIf : public virtual sc_core::sc_interface {
   /// Completes every RECV of the queue pair with a flush error: all of its own ring, or the one of
   /// a shared ring that it has taken.
   virtual void flush(QpContext& qp, Time t) = 0;
+  /// The queue pair, in RESET by now, has no RECVs any more: those of its own ring are forgotten,
+  /// with what is being read of it, and who waits for one goes on.
+  virtual void forget(QpContext& qp, Time t) = 0;
   virtual void create_shared(const protocol::CreateSrqCommand& create) = 0;
   /// Null: no such queue.
   /// False: no such queue.

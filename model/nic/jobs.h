@@ -51,6 +51,7 @@ struct RxJob : public Waiter {
   bool kept = false;            ///< accepted, but written only with the rest of its granule
   bool expected = false;        ///< the responder knows what it will need
   bool in_port_buffer = false;  ///< occupies the port's receive buffer
+  bool forsaken = false;        ///< came before a reset: changes nothing any more
   Time left_device{0};          ///< last payload byte on the way to memory
   Time begun{0};                ///< when it set out behind the parser
   Time arrived{0};

@@ -157,6 +157,7 @@ void Nic::wire_receive() {
   command.completion.bind(completion.completion);
   command.recv_queues.bind(rq.recv_queues);
   command.scheduler.bind(scheduler.scheduler);
+  command.wqes.bind(wqe_fetcher.wqes);
   command.responder.bind(responder.responder);
   command.timer.bind(timer.timer);
   command.translation.bind(translation.translation);

@@ -25,7 +25,8 @@ struct RecvQueue {
   std::uint16_t fetched = 0;   ///< RECVs read from the ring
   std::uint16_t position = 0;  ///< shared: ring slot of the next WQE to read
   bool fetching = false;
-  bool failed = false;  ///< a read of its ring or record failed: the application has been told
+  bool forsaken = false;  ///< reset since that read was sent: what it brings is of no use
+  bool failed = false;    ///< a read of its ring or record failed: the application has been told
   std::uint32_t read_failures = 0;
   bool record_fresh = false;     ///< the record has just been read for a waiting frame
   bool record_outdated = false;  ///< somebody joined after that read was sent: read again

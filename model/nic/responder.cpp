@@ -129,7 +129,7 @@ void Responder::expect_rest(const RxJob& job, Time t) {
 }
 
 void Responder::resume(RxJob* job, Time now) {
-  if (!job->qp->can_receive()) {  // it failed while the frame waited
+  if (job->forsaken || !job->qp->can_receive()) {  // it failed while the frame waited
     finish(job, now, now);
     return;
   }
@@ -343,6 +343,10 @@ void Responder::next_piece(RxJob* job, Time t) {
 
 void Responder::translated(Translation& request, Time t) {
   auto* job = static_cast<RxJob*>(request.owner);
+  if (job->forsaken) {
+    finish(job, t, t);
+    return;
+  }
   if (job->frame->trace != nullptr) {
     job->frame->trace->mark(
         is_response(job->plan) ? Stage::kLocalTranslation : Stage::kRemoteTranslation, t);
@@ -433,7 +437,7 @@ void Responder::end_atomic(QpContext& qp, Time t) {
   if (--qp.atomics_under_way > 0 || qp.behind_atomics == nullptr) return;
   RxJob* job = qp.behind_atomics;
   qp.behind_atomics = nullptr;
-  if (qp.can_receive()) {
+  if (qp.can_receive() && !job->forsaken) {
     begin(job, t);
   } else {
     abandon(job, t);

@@ -95,7 +95,7 @@ void Responder::accept(RxJob* job, Time t) {
 }
 
 void Responder::key_invalidated(RxJob* job, bool allowed, Time t) {
-  if (!job->qp->can_receive()) {  // it failed meanwhile
+  if (job->forsaken || !job->qp->can_receive()) {  // it failed meanwhile
     finish(job, t, t);
   } else if (allowed) {
     accept(job, t);

@@ -105,13 +105,20 @@ void RqUnit::dma_failed(const pcie::DmaFault& fault) {
   const Time now = sim_now();
   fetches_.give(over);
   queue.fetching = false;
-  ++queue.read_failures;
-  if (!queue.shared() && queue.owner->state == protocol::QpState::kReset) return;
-  if (!queue.shared() && queue.owner->state == protocol::QpState::kError) {
-    flush(*queue.owner, now);
+  if (queue.forsaken) {
+    begin_anew(queue, now);
     return;
   }
-  if (queue.failed) return;
+  ++queue.read_failures;
+  if (!queue.shared() && queue.owner->state == protocol::QpState::kError) {
+    flush(*queue.owner, now);
+    queue.waiters.resume_all(now);
+    return;
+  }
+  if (queue.failed) {
+    queue.waiters.resume_all(now);
+    return;
+  }
   queue.failed = true;
   tell(queue, now);
   queue.waiters.resume_all(now);  // their peers are told by a NAK, which ends the queue pair
@@ -130,7 +137,11 @@ void RqUnit::take_shared(QpContext& qp, Time t) {
 }
 
 void RqUnit::drop_front(RecvQueue& queue) {
-  if (cache_ != nullptr) cache_->release(place_of(queue, queue.wqes.front().index));
+  if (cache_ != nullptr) {
+    const WqeCache::Place place = place_of(queue, queue.wqes.front().index);
+    cache_->release(place);
+    unreadable_.erase(place.key);  // the next RECV of that place is another one
+  }
   queue.wqes.pop_front();
 }
 
@@ -212,6 +223,11 @@ void RqUnit::dma_done(std::uint64_t token) {
   RecvQueue& queue = *done->queue;
   const Time now = sim_now();
   queue.fetching = false;
+  if (queue.forsaken) {
+    fetches_.give(done);
+    begin_anew(queue, now);
+    return;
+  }
   if (done->record) {
     record_read(queue, *done, now);
   } else {
@@ -222,6 +238,17 @@ void RqUnit::dma_done(std::uint64_t token) {
   if (!queue.shared() && queue.owner->state == protocol::QpState::kError) flush(*queue.owner, now);
   queue.record_fresh = false;  // whoever waited for it has been answered
   if (queue.limit_check && !queue.fetching) fetch(queue, now);
+}
+
+/// The last read of a life that is over has come: what the new one needs could not be asked for.
+void RqUnit::begin_anew(RecvQueue& queue, Time now) {
+  queue.forsaken = false;
+  QpContext& qp = *queue.owner;
+  if (qp.state == protocol::QpState::kError) {
+    flush(qp, now);
+  } else if (qp.can_receive()) {
+    fetch(queue, now);
+  }
 }
 
 void RqUnit::record_read(RecvQueue& queue, const Fetch& fetch, Time now) {
@@ -312,6 +339,16 @@ void RqUnit::flush(QpContext& qp, Time t) {
   }
   // RECVs may have been posted since the record was read last.
   if (queue.known_posted() || !queue.record_fresh) fetch(queue, t);
+}
+
+void RqUnit::forget(QpContext& qp, Time t) {
+  RecvQueue& own = qp.own_rq;
+  while (!own.wqes.empty()) drop_front(own);
+  own.producer = own.fetched = 0;
+  own.read_failures = 0;
+  own.failed = own.record_fresh = own.record_outdated = false;
+  own.forsaken = own.fetching;
+  own.waiters.resume_all(t);  // each finds the queue pair in RESET
 }
 
 }  // namespace rnic::nic

@@ -38,6 +38,7 @@ class RqUnit : public sc_core::sc_module,
   void consume(QpContext& qp, Time t) override;
   void prefetch(QpContext& qp, Time t) override;
   void flush(QpContext& qp, Time t) override;
+  void forget(QpContext& qp, Time t) override;
   void create_shared(const protocol::CreateSrqCommand& create) override;
   bool resize_shared(const protocol::ResizeSrqCommand& resize) override;
   RecvQueue* find_shared(std::uint32_t srqn) override;
@@ -69,6 +70,7 @@ class RqUnit : public sc_core::sc_module,
   void read_wqes(RecvQueue& queue, Time t);
   void record_read(RecvQueue& queue, const Fetch& fetch, Time now);
   void wqes_read(RecvQueue& queue, const Fetch& fetch);
+  void begin_anew(RecvQueue& queue, Time now);
   void check_limit(RecvQueue& queue, Time t);
   void flush_one(QpContext& qp, const protocol::RecvWqe& recv, Time t);
 

@@ -127,7 +127,7 @@ void RxPipeline::take(QpContext& receiver, protocol::Frame* frame, Time t) {
   job->arrived = t;
   job->came = sim_now();
   job->in_port_buffer = true;
-  job->expected = false;
+  job->expected = job->forsaken = false;
   const bool first = qp->rx_head == nullptr;
   // While held frames are executed, what arrives joins them in the reorder buffer.
   const bool joins = !first && (qp->early != nullptr || !qp->rx_tail->in_port_buffer);
@@ -209,7 +209,7 @@ void RxPipeline::process(RxJob* job, Time t, bool again) {
   } else if (!contexts->acquire(qp, role_of(*job), t, job, again)) {
     return;
   }
-  if (!qp.can_receive()) {  // it changed while frames were waiting
+  if (job->forsaken || !qp.can_receive()) {  // it changed while frames were waiting
     job->plan = transport::RxPlan{};
   } else {
     transport_.receive(qp, *job->frame, t, job->plan);
@@ -253,7 +253,7 @@ RxJob* RxPipeline::take_early(QpContext& qp) {
   RxJob* due = nullptr;
   RxJob** link = &qp.early;
   while (RxJob* job = *link) {
-    const bool wanted = qp.can_receive() && transport_.holds(qp, job->plan.psn);
+    const bool wanted = !job->forsaken && qp.can_receive() && transport_.holds(qp, job->plan.psn);
     if (wanted && (due != nullptr || !transport_.hold_over(qp, job->plan.psn))) {
       link = &job->next;
       continue;

@@ -110,7 +110,7 @@ void WqeFetcher::take(QpContext& qp, Time now) {
     qp.sq_coming -= fetch->blocks;
     if (fetch->failed) {
       give(fetch);
-      forsake_fetches(qp);
+      forsake(qp);
       read_failed(qp, now);
       return;
     }
@@ -142,8 +142,8 @@ void WqeFetcher::dma_failed(const pcie::DmaFault& fault) {
   dma_done(fault.token);
 }
 
-/// What comes behind a read that failed has no beginning.
-void WqeFetcher::forsake_fetches(QpContext& qp) {
+/// What comes behind a read that failed has no beginning, either.
+void WqeFetcher::forsake(QpContext& qp) {
   for (WqeFetch* fetch = qp.sq_oldest; fetch != nullptr;) {
     WqeFetch* next = fetch->next;
     fetch->forsaken = true;

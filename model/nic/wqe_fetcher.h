@@ -18,7 +18,7 @@ struct WqeFetch {
   QpContext* qp = nullptr;
   WqeFetch* next = nullptr;  ///< of the same queue pair, begun later
   bool failed = false;
-  bool forsaken = false;  ///< one before it failed: nobody waits for it
+  bool forsaken = false;  ///< one before it failed, or a reset: nobody waits for it
   std::uint32_t blocks = 0;
   std::uint32_t slot = 0;
   std::uint32_t parts = 0;  ///< reads still to come (two when the ring wraps)
@@ -41,6 +41,7 @@ class WqeFetcher : public sc_core::sc_module, public WqeFetchIf, public pcie::Dm
 
   void fetch(QpContext& qp, Time t) override;
   bool blueflame(QpContext& qp, const std::uint8_t* blocks, std::uint32_t count, Time t) override;
+  void forsake(QpContext& qp) override;
   void dma_done(std::uint64_t token) override;
   void dma_failed(const pcie::DmaFault& fault) override;
 
@@ -68,7 +69,6 @@ class WqeFetcher : public sc_core::sc_module, public WqeFetchIf, public pcie::Dm
   bool room_for(const QpContext& qp) const;
   void give(WqeFetch* fetch);
   void read_failed(QpContext& qp, Time now);
-  void forsake_fetches(QpContext& qp);
   /// A fetch is over that its queue pair has waited for: time in which the scheduler had nothing to
   /// send meanwhile is a stall.
   void count_starvation(const WqeFetch& fetch);

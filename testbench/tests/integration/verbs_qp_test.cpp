@@ -183,6 +183,57 @@ TEST(QpStates, WhatMayBePostedWhen) {
   });
 }
 
+/// The ring of one queue pair cannot be read: it ends, its work is flushed, and the one beside it,
+/// on the same completion queues, goes on.
+TEST(QpStates, WhatCannotBeReadEndsOneOfTwo) {
+  VerbsRig rig({{"transport.protocol", "rocev2"}, {"nic.blueflame", "false"}});
+  rig.run([&] {
+    rig.connect();
+    QueuePair* other_from = rig.a.make_qp(RigSide::qp_attr());
+    QueuePair* other_to = rig.b.make_qp(RigSide::qp_attr());
+    rig.join(*other_from, *other_to);
+    const RigBuffer mine = rig.a.buffer(4096);
+    const RigBuffer theirs = rig.b.buffer(4096);
+    rig.settle();
+    const auto write = [&](QueuePair& from) {
+      ASSERT_EQ(rig.a.post(from, WrOpcode::kRdmaWrite, mine.address, mine.region.lkey, 4096,
+                           theirs.address, theirs.region.rkey),
+                Status::kOk);
+    };
+    rig.a.node.pcie.faults().poison_next(tlm_ext::Purpose::kWqe);
+    for (int i = 0; i < 3; ++i) write(*rig.a.qp);
+    rig.settle();
+    for (int i = 0; i < 3; ++i) write(*other_from);
+    for (int i = 0; i < 3; ++i) {
+      const Wc wc = rig.a.await_send();
+      EXPECT_EQ(wc.qp_num, rig.a.qp->qpn);
+      EXPECT_EQ(wc.status, WcStatus::kWrFlushError);
+    }
+    for (int i = 0; i < 3; ++i) {
+      const Wc wc = rig.a.await_send();
+      EXPECT_EQ(wc.qp_num, other_from->qpn);
+      EXPECT_EQ(wc.status, WcStatus::kSuccess);
+    }
+    EXPECT_EQ(rig.a.state(), QpState::kError);
+    EXPECT_EQ(rig.a.device_qp(*other_from).state, QpState::kRts);
+    host::verbs::AsyncEvent event;
+    ASSERT_TRUE(rig.a.verbs().poll_async_event(rig.a.core, event));
+    EXPECT_EQ(event.type, protocol::EventType::kQpFatal);
+    EXPECT_EQ(event.qp, rig.a.qp);
+    EXPECT_FALSE(rig.a.verbs().poll_async_event(rig.a.core, event));
+    // Once out of RESET it can be read again: what failed is of its former life.
+    QpAttr attr;
+    attr.qp_state = QpState::kReset;
+    for (RigSide* side : {&rig.a, &rig.b}) {
+      ASSERT_EQ(side->verbs().modify_qp(side->core, *side->qp, attr, Mask::kState), Status::kOk);
+      side->to_init(*side->qp);
+    }
+    rig.join(*rig.a.qp, *rig.b.qp);
+    write(*rig.a.qp);
+    EXPECT_EQ(rig.a.await_send().status, WcStatus::kSuccess);
+  });
+}
+
 TEST(QpStates, DestroyedWhileTrafficRuns) {
   VerbsRig rig({{"transport.protocol", "ib"}, {"transport.ack_timeout", "4"}});
   rig.run([&] {

@@ -123,8 +123,10 @@ struct FakeWqeFetch : nic::WqeFetchIf {
     pushed.assign(blocks, blocks + std::size_t{count} * protocol::kWqeBlockBytes);
     return true;
   }
+  void forsake(nic::QpContext& qp) override { forsaken.push_back(qp.qpn); }
 
   std::vector<QpCall> fetches;
+  std::vector<std::uint32_t> forsaken;
   std::vector<QpCall> pushes;
   std::vector<std::uint8_t> pushed;  ///< bytes of the latest push
 };
@@ -195,6 +197,7 @@ struct FakeRecvQueues : nic::RecvQueueIf {
   void consume(nic::QpContext& /*qp*/, Time /*t*/) override {}
   void prefetch(nic::QpContext& /*qp*/, Time /*t*/) override {}
   void flush(nic::QpContext& qp, Time t) override { flushed.push_back({qp.qpn, t}); }
+  void forget(nic::QpContext& /*qp*/, Time /*t*/) override {}
   void create_shared(const protocol::CreateSrqCommand& /*create*/) override {}
   bool resize_shared(const protocol::ResizeSrqCommand& /*resize*/) override { return false; }
   nic::RecvQueue* find_shared(std::uint32_t /*srqn*/) override { return nullptr; }

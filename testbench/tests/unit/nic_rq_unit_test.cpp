@@ -130,6 +130,55 @@ TEST(RqUnit, FetchesEndAtTheRingsEnd) {
   EXPECT_EQ(rig.qp.own_rq.wqes[1].length, 108U);
 }
 
+/// A reset while RECVs are being read: those of the old life are dropped when they come, or fail,
+/// and what the new one has posted is read then, because it could not be asked for before.
+void read_across_a_reset(void (FakeDma::*outcome)()) {
+  Rig rig;
+  rig.dma.hold = true;
+  for (int i = 0; i < 3; ++i) rig.post();
+  rig.unit.prefetch(rig.qp, sim_now());
+  rig.dma.release();  // the record; now the three WQEs
+  ASSERT_EQ(rig.dma.held.size(), 1U);
+  rig.qp.state = protocol::QpState::kReset;
+  rig.unit.forget(rig.qp, sim_now());
+  rig.posted = 0;
+  rig.post();
+  rig.qp.state = protocol::QpState::kRtr;
+  rig.unit.prefetch(rig.qp, sim_now());
+  EXPECT_EQ(rig.dma.held.size(), 1U) << "one read at a time";
+  (rig.dma.*outcome)();
+  EXPECT_TRUE(rig.qp.own_rq.wqes.empty());
+  EXPECT_FALSE(rig.qp.own_rq.failed);
+  ASSERT_EQ(rig.dma.held.size(), 1U);
+  EXPECT_EQ(rig.dma.reads.back().purpose, Purpose::kDoorbellRecord);
+  rig.dma.release();
+  rig.dma.release();
+  ASSERT_EQ(rig.qp.own_rq.wqes.size(), 1U);
+  EXPECT_EQ(rig.qp.own_rq.wqes.front().length, 100U);
+  EXPECT_EQ(rig.ask(), Answer::kReady);
+}
+
+TEST(RqUnit, WhatIsReadAcrossAResetIsDropped) { read_across_a_reset(&FakeDma::release); }
+TEST(RqUnit, WhatFailsAcrossAResetConcernsNobody) { read_across_a_reset(&FakeDma::fail); }
+
+/// Nobody waits for the RECV of a life that is over.
+TEST(RqUnit, AResetResumesWhoWaits) {
+  struct Frame : nic::Waiter {
+    void resume(Time /*now*/) override { ++resumed; }
+    int resumed = 0;
+  } frame;
+  Rig rig;
+  rig.dma.hold = true;
+  Time t = sim_now();
+  ASSERT_EQ(rig.unit.acquire(rig.qp, t, &frame, false), Answer::kWait);
+  rig.qp.state = protocol::QpState::kReset;
+  rig.unit.forget(rig.qp, sim_now());
+  EXPECT_EQ(frame.resumed, 1);
+  rig.dma.release();
+  EXPECT_EQ(frame.resumed, 1);
+  EXPECT_TRUE(rig.dma.held.empty()) << "in RESET nothing is to be read";
+}
+
 TEST(RqUnit, FlushCompletesAllThatIsPostedInOrder) {
   Rig rig;
   for (int i = 0; i < 6; ++i) rig.post();
