@@ -349,13 +349,21 @@ TEST(CasePE, PE13_AnAtomicsResultNeedsLocalWrite) {
 TEST(CasePE, PE13_LocalWriteIsEnough) {
   PeRig t;
   t.rig.run([&] {
-    t.connect(protocol::kAccessRemoteMask, protocol::kAccessLocalWrite);
+    t.connect(protocol::kAccessRemoteMask, protocol::kAccessLocalWrite, kAtomicMr);
     ASSERT_EQ(t.rig.b.post_recv(*t.to, t.theirs.address, t.theirs.region.lkey, 64), Status::kOk);
     EXPECT_EQ(t.outcome(WrOpcode::kSend, t.mine.region.lkey, 0, 0), WcStatus::kSuccess);
     EXPECT_EQ(t.rig.b.await_recv().status, WcStatus::kSuccess);
     EXPECT_EQ(
         t.outcome(WrOpcode::kRdmaRead, t.mine.region.lkey, t.theirs.region.rkey, t.theirs.address),
         WcStatus::kSuccess);
+    EXPECT_EQ(t.outcome(WrOpcode::kAtomicFetchAndAdd, t.mine.region.lkey, t.theirs.region.rkey,
+                        t.theirs.address, 8),
+              WcStatus::kSuccess);
+    // And for what the peer sends: a RECV of the same rights.
+    const RigBuffer sink = t.rig.b.buffer(kPage, protocol::kAccessLocalWrite);
+    ASSERT_EQ(t.rig.b.post_recv(*t.to, sink.address, sink.region.lkey, 64), Status::kOk);
+    EXPECT_EQ(t.outcome(WrOpcode::kSend, t.mine.region.lkey, 0, 0), WcStatus::kSuccess);
+    EXPECT_EQ(t.rig.b.await_recv().status, WcStatus::kSuccess);
   });
 }
 

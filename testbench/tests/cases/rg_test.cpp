@@ -259,6 +259,14 @@ TEST(CaseRG, RG07_OneFaultForEach64KiB) {
   EXPECT_LT(us, 64 * 103.2 + 700);
 }
 
+TEST(CaseRG, RG07_OneFaultForEach2MiB) {
+  // Two faults of 100 us and 512 pages of 200 ns each, one after the other or together; and the
+  // wire takes 342 us for the whole.
+  const double us = to_us(send_cold("2MiB", false));
+  EXPECT_GT(us, 100 + 512 * 0.2 + 342 / 2.0);
+  EXPECT_LT(us, 2 * (100 + 512 * 0.2) + 342 + 50);
+}
+
 TEST(CaseRG, RG07_PrefetchedAheadOfTheWire) {
   // 4 MiB at 100 Gb/s: 342 us with headers; the prefetcher's start comes on top.
   const double us = to_us(send_cold("4KiB", true));
