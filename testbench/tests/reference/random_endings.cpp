@@ -51,6 +51,8 @@ std::string ending_name(Ending ending) {
       return "too_long";
     case Ending::kForeignHandle:
       return "foreign_handle";
+    case Ending::kCqFull:
+      return "cq_full";
   }
   return "?";
 }
@@ -69,6 +71,8 @@ bool ProgramWriter::can_end(const Lane& lane, Ending ending) const {
       return !lane.shared_recvs;
     case Ending::kEndWrongHere:
       return !lane.datagram;
+    case Ending::kCqFull:
+      return lane.own_send_cq && (lane.allowed & protocol::kAccessRemoteWrite) != 0;
     case Ending::kTooLong:
     case Ending::kRecvKey:
       return true;
@@ -226,6 +230,7 @@ SendRequest ProgramWriter::failing(Lane& lane, Ending ending) {
       made.addressee = Addressee::kForeignHandle;
       return made;
     }
+    case Ending::kCqFull:
     case Ending::kPeerGone:
       break;
   }
@@ -245,7 +250,23 @@ RecvRequest ProgramWriter::bad_recv(const Lane& lane, Ending ending, std::uint32
   return recv;
 }
 
+/// Signalled WRITEs of no bytes, which change nothing wherever their queue pair fails: one more
+/// than the queue of their completions has room for, or a few.
+std::vector<Step> ProgramWriter::overrun(Lane& lane) {
+  std::vector<Step> steps;
+  for (std::uint32_t left = kSmallCq + between(1, 6); left > 0; --left) {
+    SendRequest made;
+    made.wr_id = ++wr_ids_;
+    made.opcode = WrOpcode::kRdmaWrite;
+    made.flags = SendFlags::kSignaled;
+    batch_.push_back(made);
+    if (left == 1 || batch_.size() >= kMostInBatch || chance(0.3)) flush(lane, steps);
+  }
+  return steps;
+}
+
 std::vector<Step> ProgramWriter::finale(Lane& lane, Ending ending) {
+  if (ending == Ending::kCqFull) return overrun(lane);
   std::vector<Step> steps;
   open_reads_.clear();
   open_writes_.clear();

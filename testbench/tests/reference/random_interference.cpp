@@ -32,6 +32,7 @@ void RandomRunner::interfere() {
 }
 
 void RandomRunner::resize_queue(std::uint32_t host) {
+  ++done_["resize"];
   RigSide& here = side(host);
   host::verbs::CompletionQueue& cq = dice_->chance(0.5) ? *send_cq_[host] : *recv_cq_[host];
   const std::uint32_t entries = 1U << dice_->between(13, 15);  // room for all that can come
@@ -40,6 +41,7 @@ void RandomRunner::resize_queue(std::uint32_t host) {
 
 /// The send queue drains, waits, and goes on; sometimes its owner waits until it is drained.
 void RandomRunner::pause(Live& live) {
+  ++done_["pause"];
   modify(live, QpState::kSqd);
   rig_.settle(nanoseconds(dice_->between(1, 20000)));
   modify(live, QpState::kRts);
@@ -48,6 +50,7 @@ void RandomRunner::pause(Live& live) {
 /// The alternate path leads to the same place. Both ends need not agree on when.
 void RandomRunner::migrate(Live& live) {
   if (live.qp->cap.qp_type == protocol::QpType::kUd) return;
+  ++done_["migrate"];
   RigSide& here = side(live.name.host);
   host::verbs::QpAttr attr;
   std::uint32_t mask = Mask::kPathMigState;
@@ -63,6 +66,7 @@ void RandomRunner::migrate(Live& live) {
 }
 
 void RandomRunner::query(Live& live) {
+  ++done_["query"];
   RigSide& here = side(live.name.host);
   host::verbs::QpAttr attr;
   host::verbs::QpInitAttr init;

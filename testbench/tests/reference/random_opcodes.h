@@ -12,6 +12,7 @@ namespace rnic::reference {
 inline constexpr std::uint32_t kWord = 8;
 inline constexpr std::uint32_t kMostUnsignaled = 12;  // a quarter of the send queue at most
 inline constexpr std::uint32_t kMostInBatch = 6;
+inline constexpr std::uint32_t kSmallCq = 8;      ///< completions, for Ending::kCqFull
 inline constexpr std::uint32_t kHeaderArea = 40;  ///< in front of a datagram in its RECV
 
 inline bool two_sided(WrOpcode opcode) {

@@ -198,12 +198,12 @@ SendRequest ProgramWriter::request(Lane& lane, WrOpcode opcode, std::uint32_t by
   return made;
 }
 
-RecvRequest ProgramWriter::recv_for(const Lane& lane, std::uint32_t bytes) {
+RecvRequest ProgramWriter::recv_for(const Lane& lane, const Area& inbox, std::uint32_t bytes) {
   RecvRequest recv;
   recv.wr_id = ++wr_ids_;
   const std::uint32_t needed = bytes + (lane.datagram ? kHeaderArea : 0);
   const std::uint32_t room = chance(0.5) ? needed : needed + between(0, 200);
-  recv.sges = pieces(lane.inbox, place(lane.inbox, room), abilities_.max_sge);
+  recv.sges = pieces(inbox, place(inbox, room), abilities_.max_sge);
   return recv;
 }
 
@@ -231,7 +231,7 @@ void ProgramWriter::add(Lane& lane, const SendRequest& made, std::vector<Step>& 
     const auto bytes = made.opcode == WrOpcode::kRdmaWriteWithImm
                            ? 0
                            : static_cast<std::uint32_t>(total(made.sges));
-    const RecvRequest recv = recv_for(lane, bytes);
+    const RecvRequest recv = recv_for(lane, lane.inbox, bytes);
     const std::uint64_t room = total(recv.sges);
     const bool fits_packet = room + 100 <= abilities_.mtu || !lane.datagram;
     if (lane.unacknowledged() && !lane.shared_recvs && fits_packet && chance(0.1)) {
@@ -239,6 +239,20 @@ void ProgramWriter::add(Lane& lane, const SendRequest& made, std::vector<Step>& 
     }
     waiting_recvs_.push_back(recv);
   }
+  batch_.push_back(made);
+  if (batch_.size() >= kMostInBatch || chance(0.4)) flush(lane, steps);
+}
+
+/// To all members of the lane's group, each of which has a RECV for it by then.
+void ProgramWriter::publish(Lane& lane, SendRequest made, std::vector<Step>& steps) {
+  for (const GroupMember& member : lane.members) {
+    Step recv;
+    recv.qp = member.qp;
+    recv.recvs = {recv_for(lane, member.inbox, static_cast<std::uint32_t>(total(made.sges)))};
+    steps.push_back(recv);
+  }
+  made.addressee = Addressee::kGroup;
+  made.group = lane.group;
   batch_.push_back(made);
   if (batch_.size() >= kMostInBatch || chance(0.4)) flush(lane, steps);
 }
@@ -301,7 +315,9 @@ std::vector<Step> ProgramWriter::traffic(Lane& lane, std::uint32_t count) {
     const bool in_vain = lane.unacknowledged() && chance(0.15) && total(made.sges) > 0;
     if (in_vain) spoil(lane, made);
     if (i + 1 == count) made.flags |= SendFlags::kSignaled;  // tells when all is done
-    if (made.addressee == Addressee::kPeer) {
+    if (!in_vain && !lane.members.empty() && chance(0.3)) {
+      publish(lane, made, steps);
+    } else if (made.addressee == Addressee::kPeer) {
       add(lane, made, steps);
     } else {
       batch_.push_back(made);  // no RECV is taken
@@ -327,7 +343,7 @@ std::vector<Step> ProgramWriter::late_posts(Lane& lane) {
     const WrOpcode opcode = opcodes[rng_.below(opcodes.size())];
     batch_.push_back(request(lane, opcode, is_atomic(opcode) ? kWord : size(lane)));
   }
-  waiting_recvs_.push_back(recv_for(lane, 100));
+  waiting_recvs_.push_back(recv_for(lane, lane.inbox, 100));
   Step recvs;
   recvs.qp = lane.to;
   recvs.recvs.swap(waiting_recvs_);

@@ -31,6 +31,12 @@ struct Area {
   Region region;
 };
 
+/// A queue pair that only takes what its lane sends to a group, and the buffers of its RECVs.
+struct GroupMember {
+  QpName qp;
+  Area inbox;
+};
+
 /// Another key for a part of a lane's exposed memory, made valid by its owner's work requests.
 struct KeyArea {
   Area area;            ///< as the latest bind or registration made it
@@ -43,20 +49,23 @@ struct KeyArea {
 struct Lane {
   QpName from;
   QpName to;
-  AccessFlags allowed = 0;       ///< of the queue pair `to`
-  bool patient = true;           ///< rnr_retry is infinite: RECVs may come late
-  Area constant;                 ///< source; never written
-  Area scratch;                  ///< source, and sink of READs and atomics
-  Area exposed;                  ///< peer's, remote write and read
-  Area counters;                 ///< peer's, remote read and atomic
-  Area inbox;                    ///< peer's RECV buffers, no remote right
-  Area foreign;                  ///< this host's, of another protection domain
-  Area peer_foreign;             ///< the peer's, of another protection domain
-  std::vector<KeyArea> keys;     ///< the peer's, to its exposed memory; may be empty
-  std::uint32_t unused_key = 0;  ///< of a window that is never bound; 0: none
-  bool connected_only = false;   ///< UC
-  bool datagram = false;         ///< UD
-  bool shared_recvs = false;     ///< the peer's RECVs are a shared queue's
+  AccessFlags allowed = 0;           ///< of the queue pair `to`
+  bool patient = true;               ///< rnr_retry is infinite: RECVs may come late
+  Area constant;                     ///< source; never written
+  Area scratch;                      ///< source, and sink of READs and atomics
+  Area exposed;                      ///< peer's, remote write and read
+  Area counters;                     ///< peer's, remote read and atomic
+  Area inbox;                        ///< peer's RECV buffers, no remote right
+  Area foreign;                      ///< this host's, of another protection domain
+  Area peer_foreign;                 ///< the peer's, of another protection domain
+  std::vector<KeyArea> keys;         ///< the peer's, to its exposed memory; may be empty
+  std::uint32_t unused_key = 0;      ///< of a window that is never bound; 0: none
+  bool connected_only = false;       ///< UC
+  bool datagram = false;             ///< UD
+  bool shared_recvs = false;         ///< the peer's RECVs are a shared queue's
+  bool own_send_cq = false;          ///< nobody else's completions go where its own do
+  std::uint32_t group = 0;           ///< UD: that only this lane sends to
+  std::vector<GroupMember> members;  ///< of the group, on either host; none: there is no group
 
   bool unacknowledged() const { return connected_only || datagram; }
 };
@@ -89,6 +98,7 @@ enum class Ending {
   kEndWrong,      ///< SEND with invalidate of a key that no message may end
   kEndWrongHere,  ///< local invalidation of such a key
   kTooLong,       ///< more bytes than a message may have
+  kCqFull,        ///< more completions than the send completion queue has room for
   kForeignHandle,
 };
 std::string ending_name(Ending ending);
@@ -144,7 +154,9 @@ class ProgramWriter {
   SendRequest overlong(Lane& lane, std::uint64_t room);
   /// Messages that find no RECV, because all have been taken.
   void starve(Lane& lane, std::vector<Step>& steps);
-  RecvRequest recv_for(const Lane& lane, std::uint32_t bytes);
+  RecvRequest recv_for(const Lane& lane, const Area& inbox, std::uint32_t bytes);
+  void publish(Lane& lane, SendRequest made, std::vector<Step>& steps);
+  std::vector<Step> overrun(Lane& lane);
   void order(SendRequest& request, const Span& local, const Span& remote);
   /// Adds a request, and its RECV, to the steps being written.
   void add(Lane& lane, const SendRequest& request, std::vector<Step>& steps);

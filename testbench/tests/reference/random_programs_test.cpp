@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <map>
 
 #include "reference/random_runner.h"
 
@@ -30,6 +31,13 @@ const std::vector<Ending> kAllEndings = {
     Ending::kRemotePd,  Ending::kQpRight,      Ending::kMisaligned, Ending::kRecvSmall,
     Ending::kRecvKey,   Ending::kRnr,          Ending::kPeerGone,   Ending::kDeadKey,
     Ending::kEndWrong,  Ending::kEndWrongHere, Ending::kTooLong,    Ending::kForeignHandle};
+
+/// The same, and completion queues that run over, so often that every fourth program has one.
+std::vector<Ending> and_full_queues(std::vector<Ending> endings) {
+  constexpr std::size_t kShare = 8;
+  endings.insert(endings.end(), kShare, Ending::kCqFull);
+  return endings;
+}
 
 /// Those in which no answer of the peer can be lost that the outcome depends on: a queue pair in
 /// ERR does not repeat its NAK.
@@ -71,17 +79,31 @@ class RandomProgramsTest : public ::testing::TestWithParam<std::string> {
     return result;
   }
 
-  void programs(const Settings& more, const std::vector<Ending>& endings, std::uint64_t first_seed,
-                bool unreliable = false, bool interferes = false) const {
+  /// What a test asks for beyond reliable connections.
+  RandomRunner::Options options(const std::vector<Ending>& endings) const {
+    RandomRunner::Options made;
+    made.migrates = !iwarp();
+    made.abilities = abilities();
+    made.endings = endings;
+    // What stands in front of a datagram's transport header: a GRH, an IPv4 header, or neither. To
+    // a group InfiniBand always has a GRH.
+    made.header = GetParam() == "rocev1" ? 40 : GetParam() == "rocev2" ? 20 : 0;
+    made.group_header = GetParam() == "ib" ? 40 : made.header;
+    return made;
+  }
+  RandomRunner::Options with_services(const std::vector<Ending>& endings) const {
+    RandomRunner::Options result = options(endings);
+    result.unreliable = !iwarp();
+    return result;
+  }
+
+  /// How often the things happened that RandomRunner::count() names.
+  using Counts = std::map<std::string, std::uint64_t>;
+
+  Counts programs(const Settings& more, const RandomRunner::Options& options,
+                  std::uint64_t first_seed) const {
+    Counts counts;
     VerbsRig rig(settings(more));
-    RandomRunner::Options options;
-    options.interferes = interferes;
-    options.migrates = !iwarp();
-    options.abilities = abilities();
-    options.endings = endings;
-    options.unreliable = unreliable;
-    // What stands in front of a datagram's transport header: a GRH, an IPv4 header, or neither.
-    options.header = GetParam() == "rocev1" ? 40 : GetParam() == "rocev2" ? 20 : 0;
     rig.run(
         [&] {
           RandomRunner runner(rig, options);
@@ -93,27 +115,66 @@ class RandomProgramsTest : public ::testing::TestWithParam<std::string> {
               return;
             }
           }
+          for (const char* what :
+               {"resize", "pause", "migrate", "query", "group", "device", "cq_full"}) {
+            counts[what] = runner.count(what);
+          }
         },
         microseconds(1000000000));
+    return counts;
+  }
+
+  /// Each kind of interference that there is, at least once a program in the mean.
+  void expect_interference(Counts counts) const {
+    if (HasFailure()) return;
+    for (const char* kind : {"resize", "pause", "query", "migrate"}) {
+      const bool possible = std::string(kind) != "migrate" || !iwarp();
+      EXPECT_EQ(counts[kind] >= 20, possible) << kind << ": " << counts[kind];
+    }
   }
 };
 
-TEST_P(RandomProgramsTest, NothingIsLost) { programs({}, kAllEndings, 1, !iwarp()); }
+TEST_P(RandomProgramsTest, NothingIsLost) { programs({}, with_services(kAllEndings), 1); }
+
+/// Datagrams to groups, memory on the devices, completion queues that run over.
+TEST_P(RandomProgramsTest, GroupsMemoryOnTheDeviceAndFullQueues) {
+  RandomRunner::Options all = with_services(and_full_queues(kAllEndings));
+  all.groups = all.device_memory = true;
+  Counts counts = programs({{"nic.device_memory", "1MiB"}}, all, 5001);
+  if (HasFailure()) return;
+  EXPECT_GE(counts["device"], 20U);
+  EXPECT_GE(counts["cq_full"], 5U);
+  EXPECT_EQ(counts["group"] >= 20, !iwarp()) << counts["group"];
+}
+
+/// The same under loss, as far as connections repeat what is lost.
+TEST_P(RandomProgramsTest, MemoryOnTheDeviceAndFullQueuesWithLosses) {
+  RandomRunner::Options all = options(and_full_queues(kEndingsWithoutNak));
+  all.device_memory = true;
+  Counts counts = programs({{"nic.device_memory", "1MiB"}, {"link.loss_rate", "5e-3"}}, all, 6001);
+  if (HasFailure()) return;
+  EXPECT_GE(counts["device"], 20U);
+  EXPECT_GE(counts["cq_full"], 5U);
+}
 
 /// Seeds that found something: work that is to be sent again before work that has failed.
 TEST_P(RandomProgramsTest, WhatWasSentBeforeAFailureIsSentAgain) {
-  programs({{"link.loss_rate", "5e-3"}}, kEndingsWithoutNak, 200060);
+  programs({{"link.loss_rate", "5e-3"}}, options(kEndingsWithoutNak), 200060);
 }
 
 /// While queues change their size, send queues pause, paths migrate and pages come on demand.
 TEST_P(RandomProgramsTest, TheApplicationInterferes) {
-  programs({{"memory.odp_fault_cost", "5us"}}, kAllEndings, 3001, !iwarp(), true);
+  RandomRunner::Options all = with_services(kAllEndings);
+  all.interferes = true;
+  expect_interference(programs({{"memory.odp_fault_cost", "5us"}}, all, 3001));
 }
 
 /// The same, and packets are lost.
 TEST_P(RandomProgramsTest, TheApplicationInterferesAndPacketsAreLost) {
-  programs({{"memory.odp_fault_cost", "5us"}, {"link.loss_rate", "5e-3"}}, kEndingsWithoutNak, 4001,
-           false, true);
+  RandomRunner::Options all = options(kEndingsWithoutNak);
+  all.interferes = true;
+  expect_interference(
+      programs({{"memory.odp_fault_cost", "5us"}, {"link.loss_rate", "5e-3"}}, all, 4001));
 }
 
 /// Data packets are lost here and there, ACKs are not.
@@ -125,12 +186,12 @@ TEST_P(RandomProgramsTest, DataPacketsAreLost) {
     at += 1 + rng.below(80);
     list.append(i == 0 ? "" : ",").append(std::to_string(at));
   }
-  programs({{"link.drop_list", list}}, kAllEndings, 1001);
+  programs({{"link.drop_list", list}}, options(kAllEndings), 1001);
 }
 
 /// Anything is lost.
 TEST_P(RandomProgramsTest, AnyPacketIsLost) {
-  programs({{"link.loss_rate", "5e-3"}}, kEndingsWithoutNak, 2001);
+  programs({{"link.loss_rate", "5e-3"}}, options(kEndingsWithoutNak), 2001);
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, RandomProgramsTest, ::testing::ValuesIn(all_protocols()),

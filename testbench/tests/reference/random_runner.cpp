@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <sstream>
 
+#include "protocol/multicast.h"
+#include "reference/random_opcodes.h"
+
 namespace rnic::testbench {
 
 using host::Status;
@@ -59,9 +62,12 @@ bool RandomRunner::run(std::uint64_t seed) {
   // RECVs that are left in a shared queue would be another life's.
   const bool shared = std::any_of(lives_.begin(), lives_.end(),
                                   [](const auto& live) { return live->srq != nullptr; });
-  const std::uint32_t lives = shared ? 1 : dice_->between(1, 2);
+  // A completion queue that has run over is of no use to another life, either.
+  const bool lost = std::any_of(connections_.begin(), connections_.end(), runs_over);
+  const std::uint32_t lives = shared || lost ? 1 : dice_->between(1, 2);
   for (std::uint32_t life = 0; life < lives; ++life) {
     for (Connection& connection : connections_) bring_up(connection);
+    start_members();
     if (!make_keys_valid()) return false;
     std::vector<std::vector<Step>> programs;
     for (Connection& connection : connections_) {
@@ -81,10 +87,12 @@ bool RandomRunner::run(std::uint64_t seed) {
       if (connection.ending == Ending::kPeerGone) {
         break_end(*connection.ends[1 - connection.ending_lane]);
       }
+      if (runs_over(connection)) stop_polling(connection);
       programs.push_back(dice_->finale(lane, connection.ending));
     }
     perform(std::move(programs));
     for (Connection& connection : connections_) {
+      if (runs_over(connection)) await_overrun(connection);
       if (connection.ends_badly && connection.ending == Ending::kRnr) {
         model_->run();
         model_->give_up_waiting(connection.lanes[connection.ending_lane].from);
@@ -175,6 +183,13 @@ void RandomRunner::address(const Live& live, const reference::SendRequest& reque
   using reference::Addressee;
   constexpr std::uint32_t kNobody = 0xFF'0000;
   const std::uint32_t host = live.name.host;
+  if (request.addressee == Addressee::kGroup) {
+    wr.ah = live.group;
+    wr.remote_qpn = protocol::kMulticastQpn;
+    wr.remote_qkey = kRigQkey;
+    ++done_["group"];
+    return;
+  }
   const bool foreign = request.addressee == Addressee::kForeignHandle;
   wr.ah = foreign ? foreign_handle_[host] : handle_[host];
   wr.remote_qpn = request.addressee == Addressee::kNobody ? kNobody : live.peer->qp->qpn;
@@ -249,26 +264,34 @@ bool RandomRunner::post_backlog(Live& live) {
 }
 
 void RandomRunner::poll() {
-  constexpr std::uint32_t kAtOnce = 16;
-  std::array<Wc, kAtOnce> wcs;
   for (std::uint32_t host = 0; host < 2; ++host) {
-    RigSide& here = side(host);
-    for (auto* cq : {send_cq_[host], recv_cq_[host]}) {
-      std::uint32_t taken = 0;
-      do {
-        taken = here.verbs().poll_cq(here.core, *cq, kAtOnce, wcs.data());
-        for (std::uint32_t i = 0; i < taken; ++i) {
-          const auto live = by_qpn_[host].find(wcs[i].qp_num);
-          if (live == by_qpn_[host].end()) {
-            ADD_FAILURE() << "a completion of an unknown queue pair: " << text_of(wcs[i]);
-            continue;
-          }
-          Live& of = *live->second;
-          (cq == send_cq_[host] ? of.sent : of.received).push_back(wcs[i]);
-        }
-      } while (taken == kAtOnce);
+    poll_queue(host, *send_cq_[host], true);
+    poll_queue(host, *recv_cq_[host], false);
+  }
+  for (const std::unique_ptr<Live>& live : lives_) {
+    if (live->send_cq != nullptr && !live->unpolled) {
+      poll_queue(live->name.host, *live->send_cq, true);
     }
   }
+}
+
+void RandomRunner::poll_queue(std::uint32_t host, host::verbs::CompletionQueue& cq, bool of_sends) {
+  constexpr std::uint32_t kAtOnce = 16;
+  std::array<Wc, kAtOnce> wcs;
+  RigSide& here = side(host);
+  std::uint32_t taken = 0;
+  do {
+    taken = here.verbs().poll_cq(here.core, cq, kAtOnce, wcs.data());
+    for (std::uint32_t i = 0; i < taken; ++i) {
+      const auto live = by_qpn_[host].find(wcs[i].qp_num);
+      if (live == by_qpn_[host].end()) {
+        ADD_FAILURE() << "a completion of an unknown queue pair: " << text_of(wcs[i]);
+        continue;
+      }
+      Live& of = *live->second;
+      (of_sends ? of.sent : of.received).push_back(wcs[i]);
+    }
+  } while (taken == kAtOnce);
 }
 
 bool RandomRunner::complete() const {
@@ -299,6 +322,11 @@ bool RandomRunner::finish(const std::string& phase) {
 
 bool RandomRunner::compare(const std::string& phase) {
   bool same = true;
+  for (const Member& member : members_) {
+    const std::string what = phase + ", member of group " + std::to_string(member.group) +
+                             " on host " + std::to_string(member.live->name.host);
+    same = compare_queue(what, model_->received(member.live->name), member.live->received) && same;
+  }
   for (const Connection& connection : connections_) {
     for (const Live* end : connection.ends) {
       const std::string what =
@@ -391,7 +419,35 @@ std::string RandomRunner::history_of(std::uint32_t host, std::uint64_t address) 
   return text;
 }
 
+/// Its send completions stay where they are, in a queue of few places.
+void RandomRunner::stop_polling(Connection& connection) {
+  Live& live = *connection.ends[connection.ending_lane];
+  RigSide& here = side(live.name.host);
+  EXPECT_EQ(here.verbs().resize_cq(here.core, *live.send_cq, reference::kSmallCq), Status::kOk);
+  live.unpolled = true;
+  model_->limit_sent(live.name, reference::kSmallCq);
+  ++done_["cq_full"];
+}
+
+void RandomRunner::await_overrun(Connection& connection) {
+  Live& live = *connection.ends[connection.ending_lane];
+  const Time start = sim_now();
+  while (!live.send_cq->failed && sim_now() - start < microseconds(400000)) {
+    post_backlogs();
+    rig_.settle(microseconds(3));
+  }
+  EXPECT_TRUE(live.send_cq->failed);
+  live.unpolled = false;
+}
+
 void RandomRunner::tear_down() {
+  for (const Member& member : members_) {
+    RigSide& here = side(member.live->name.host);
+    const protocol::AddressVector path = path_to_group(rig_.config(), here.index(), member.group);
+    EXPECT_EQ(here.verbs().detach_mcast(here.core, *member.live->qp, path.destination_gid,
+                                        path.destination_lid),
+              Status::kOk);
+  }
   for (const std::unique_ptr<Live>& live : lives_) modify(*live, QpState::kReset);
   for (std::uint32_t host = 0; host < 2; ++host) {
     RigSide& here = side(host);
@@ -406,7 +462,9 @@ void RandomRunner::tear_down() {
   }
   for (const auto& [host, region] : regions_) {
     EXPECT_EQ(side(host).verbs().dereg_mr(side(host).core, region), Status::kOk);
-    EXPECT_EQ(side(host).space().unmap(region.va), Status::kOk);
+    if (!on_device(host, region.va)) {
+      EXPECT_EQ(side(host).space().unmap(region.va), Status::kOk);
+    }
   }
   regions_.clear();
 }

@@ -22,19 +22,29 @@ class RandomRunner {
     reference::Abilities abilities;
     std::vector<reference::Ending> endings;  ///< those that may be used
     std::uint32_t most_connections = 8;
-    std::uint32_t requests = 60;  ///< of a lane in one life
-    bool unreliable = false;      ///< UC and UD, too: nothing may be lost then
-    std::uint32_t header = 0;     ///< UD: bytes of the network header that a RECV shows
+    std::uint32_t requests = 60;     ///< of a lane in one life
+    bool unreliable = false;         ///< UC and UD, too: nothing may be lost then
+    std::uint32_t header = 0;        ///< UD: bytes of the network header that a RECV shows
+    std::uint32_t group_header = 0;  ///< the same, of what is sent to a group
     /// What changes no outcome happens meanwhile: completion queues get another size, send queues
     /// pause in SQD, paths migrate, queue pairs are queried; and some memory comes on demand.
     bool interferes = false;
-    bool migrates = false;  ///< paths, too
+    bool migrates = false;       ///< paths, too
+    bool device_memory = false;  ///< some of what peers reach lies on the device
+    bool groups = false;         ///< some datagrams go to multicast groups
   };
 
   RandomRunner(VerbsRig& rig, Options options) : rig_(rig), options_(std::move(options)) {}
 
   /// One program on new connections; from the rig's thread. False when something differed.
   bool run(std::uint64_t seed);
+
+  /// How often it has happened, in all programs: `resize`, `pause`, `migrate` and `query` of what
+  /// interferes, `group`, `device` and `cq_full`.
+  std::uint64_t count(const std::string& what) const {
+    const auto found = done_.find(what);
+    return found == done_.end() ? 0 : found->second;
+  }
 
  private:
   /// A queue pair of the simulated system beside its name in the reference.
@@ -47,6 +57,14 @@ class RandomRunner {
     std::vector<host::verbs::Wc> sent;
     std::vector<host::verbs::Wc> received;
     const Live* peer = nullptr;
+    host::verbs::CompletionQueue* send_cq = nullptr;  ///< of its own; null: the host's
+    bool unpolled = false;                            ///< that queue is to run over
+    host::verbs::AddressHandle* group = nullptr;      ///< that it sends to
+  };
+  /// Takes what is sent to a group.
+  struct Member {
+    Live* live = nullptr;
+    std::uint32_t group = 0;
   };
   struct Connection {
     std::array<Live*, 2> ends{};
@@ -57,11 +75,29 @@ class RandomRunner {
     protocol::QpType service = protocol::QpType::kRc;
   };
 
+  static constexpr std::uint64_t kDeviceBytes = 1U << 20;  ///< of each host
+
   RigSide& side(std::uint32_t host) { return host == 0 ? rig_.a : rig_.b; }
   void set_up(std::uint64_t seed);
   reference::Area make_area(std::uint32_t host, std::uint32_t pd, std::uint64_t bytes,
                             protocol::AccessFlags access);
+  reference::Area make_area_at(std::uint32_t host, std::uint32_t pd, std::uint64_t address,
+                               std::uint64_t bytes, protocol::AccessFlags access);
+  reference::Area make_peer_area(std::uint32_t host, std::uint64_t bytes,
+                                 protocol::AccessFlags access);
   Live* make_qp(std::uint32_t host, protocol::AccessFlags access, protocol::QpType service);
+  void make_group(Connection& connection, std::uint32_t from);
+  void start_members();
+  bool on_device(std::uint32_t host, std::uint64_t address) const {
+    return device_[host] != 0 && address >= device_[host] && address < device_[host] + kDeviceBytes;
+  }
+  /// Whether more completions are to come than its queue has room for.
+  static bool runs_over(const Connection& connection) {
+    return connection.ends_badly && connection.ending == reference::Ending::kCqFull;
+  }
+  void stop_polling(Connection& connection);
+  void await_overrun(Connection& connection);
+  void poll_queue(std::uint32_t host, host::verbs::CompletionQueue& cq, bool of_sends);
   protocol::QpType any_service();
   void address(const Live& live, const reference::SendRequest& request, host::verbs::SendWr& wr);
   void make_connection();
@@ -112,6 +148,11 @@ class RandomRunner {
   std::vector<std::unique_ptr<Live>> lives_;
   std::array<std::map<std::uint32_t, Live*>, 2> by_qpn_;
   std::vector<Connection> connections_;
+  std::vector<Member> members_;
+  std::uint32_t groups_ = 0;                     ///< made so far
+  std::array<std::uint64_t, 2> device_{};        ///< memory on the device, mapped once
+  std::array<std::uint64_t, 2> device_taken_{};  ///< bytes of it, by this program
+  std::map<std::string, std::uint64_t> done_;    ///< how often something happened, by its name
   std::vector<reference::Step> history_;
   std::vector<std::pair<std::uint32_t, host::MemoryRegion>> regions_;
   // Windows and regions of work requests, by host and index of their keys.

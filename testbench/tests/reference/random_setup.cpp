@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What random programs run on: memory, queue pairs, connections, keys.
+#include <algorithm>
+
+#include "reference/random_opcodes.h"
 #include "reference/random_runner.h"
 
 namespace rnic::testbench {
@@ -31,7 +34,9 @@ void RandomRunner::set_up(std::uint64_t seed) {
                                                    options_.abilities.early_placement, 2);
   lives_.clear();
   connections_.clear();
+  members_.clear();
   history_.clear();
+  device_taken_ = {};
   for (std::uint32_t host = 0; host < 2; ++host) {
     RigSide& here = side(host);
     by_qpn_[host].clear();
@@ -51,10 +56,31 @@ void RandomRunner::set_up(std::uint64_t seed) {
 
 Area RandomRunner::make_area(std::uint32_t host, std::uint32_t pd, std::uint64_t bytes,
                              protocol::AccessFlags access) {
+  return make_area_at(host, pd, side(host).space().map(bytes), bytes, access);
+}
+
+/// Some of a lane's memory lies on the device, where that has any.
+Area RandomRunner::make_peer_area(std::uint32_t host, std::uint64_t bytes,
+                                  protocol::AccessFlags access) {
+  constexpr std::uint64_t kPage = 4096;
+  const std::uint64_t rounded = (bytes + kPage - 1) / kPage * kPage;
+  const bool on_demand = (access & protocol::kAccessOnDemand) != 0;
+  if (!options_.device_memory || on_demand || !dice_->chance(0.5) ||
+      device_taken_[host] + rounded > kDeviceBytes) {
+    return make_area(host, pd_[host], bytes, access);
+  }
+  if (device_[host] == 0) device_[host] = side(host).node.host.map_device_memory(kDeviceBytes);
+  const std::uint64_t address = device_[host] + device_taken_[host];
+  device_taken_[host] += rounded;
+  ++done_["device"];
+  return make_area_at(host, pd_[host], address, bytes, access);
+}
+
+Area RandomRunner::make_area_at(std::uint32_t host, std::uint32_t pd, std::uint64_t address,
+                                std::uint64_t bytes, protocol::AccessFlags access) {
   RigSide& here = side(host);
   Area area;
   area.host = host;
-  const std::uint64_t address = here.space().map(bytes);
   const auto made = here.verbs().reg_mr(here.core, pd, address, bytes, access);
   EXPECT_EQ(made.status, Status::kOk);
   area.region = {pd, address, bytes, access, made.region.lkey, made.region.rkey};
@@ -92,7 +118,15 @@ RandomRunner::Live* RandomRunner::make_qp(std::uint32_t host, protocol::AccessFl
     EXPECT_NE(live->srq, nullptr);
     attr.srq = live->srq;
   }
-  live->qp = here.verbs().create_qp(here.core, pd_[host], *send_cq_[host], *recv_cq_[host], attr);
+  const auto& endings = options_.endings;
+  const bool may_run_over =
+      std::find(endings.begin(), endings.end(), Ending::kCqFull) != endings.end();
+  if (may_run_over && service == protocol::QpType::kRc && dice_->chance(0.7)) {
+    live->send_cq = here.verbs().create_cq(here.core, 2 * kSendDepth);
+  }
+  live->qp = here.verbs().create_qp(here.core, pd_[host],
+                                    live->send_cq != nullptr ? *live->send_cq : *send_cq_[host],
+                                    *recv_cq_[host], attr);
   EXPECT_NE(live->qp, nullptr);
   reference::VerbsModel::QpAttributes attributes;
   attributes.pd = pd_[host];
@@ -102,6 +136,7 @@ RandomRunner::Live* RandomRunner::make_qp(std::uint32_t host, protocol::AccessFl
   attributes.datagram = service == protocol::QpType::kUd;
   attributes.packet = options_.abilities.mtu;
   attributes.header = options_.header;
+  attributes.group_header = options_.group_header;
   attributes.shared_recvs = live->srq != nullptr;
   live->name = model_->add_qp(host, attributes);
   by_qpn_[host][live->qp->qpn] = live.get();
@@ -143,22 +178,58 @@ void RandomRunner::make_lane(Connection& connection, std::uint32_t from,
   lane.connected_only = connection.service == protocol::QpType::kUc;
   lane.datagram = connection.service == protocol::QpType::kUd;
   lane.shared_recvs = connection.ends[to]->srq != nullptr;
+  lane.own_send_cq = connection.ends[from]->send_cq != nullptr;
   // Missing pages of a RECV or counter are answered as RNR, which only the patient sit out.
   const bool may_wait = patient && !lane.unacknowledged();
   lane.constant = make_area(from, pd_[from], kAreaBytes, on_demand(true));
   lane.scratch = make_area(from, pd_[from], kAreaBytes,
                            kAccessLocalWrite | kAccessRemoteWrite | on_demand(true));
   lane.foreign = make_area(from, foreign_pd_[from], kAreaBytes, kAccessLocalWrite);
-  lane.exposed =
-      make_area(to, pd_[to], kAreaBytes,
-                kAccessLocalWrite | kAccessRemoteWrite | kAccessRemoteRead | kAccessMwBind);
-  lane.counters =
-      make_area(to, pd_[to], kCounterBytes,
-                kAccessLocalWrite | kAccessRemoteAtomic | kAccessRemoteRead | on_demand(may_wait));
+  lane.exposed = make_peer_area(
+      to, kAreaBytes, kAccessLocalWrite | kAccessRemoteWrite | kAccessRemoteRead | kAccessMwBind);
+  lane.counters = make_peer_area(
+      to, kCounterBytes,
+      kAccessLocalWrite | kAccessRemoteAtomic | kAccessRemoteRead | on_demand(may_wait));
   lane.inbox = make_area(to, pd_[to], kAreaBytes, kAccessLocalWrite | on_demand(may_wait));
   lane.peer_foreign =
       make_area(to, foreign_pd_[to], kAreaBytes, kAccessLocalWrite | kAccessRemoteMask);
-  if (!lane.unacknowledged() && dice_->chance(0.7)) make_keys(lane);
+  // A work request registers pages that are pinned, which memory on the device is not.
+  const bool pinned = !on_device(to, lane.exposed.region.address);
+  if (!lane.unacknowledged() && dice_->chance(0.7) && pinned) make_keys(lane);
+  if (lane.datagram && options_.groups && dice_->chance(0.7)) make_group(connection, from);
+}
+
+/// Up to four queue pairs that take what the lane sends to a group of its own: on the peer's host,
+/// and beside the sender.
+void RandomRunner::make_group(Connection& connection, std::uint32_t from) {
+  Lane& lane = connection.lanes[from];
+  lane.group = ++groups_ % 200;
+  const protocol::AddressVector path = path_to_group(rig_.config(), from, lane.group);
+  connection.ends[from]->group = side(from).verbs().create_ah(side(from).core, pd_[from], path);
+  for (std::uint32_t i = dice_->between(1, 4); i > 0; --i) {
+    const std::uint32_t host = dice_->between(0, 1);
+    Live* live = make_qp(host, 0, protocol::QpType::kUd);
+    lane.members.push_back(
+        {live->name, make_area(host, pd_[host], kAreaBytes, protocol::kAccessLocalWrite)});
+    members_.push_back({live, lane.group});
+    model_->attach(lane.group, live->name);
+    EXPECT_EQ(side(host).verbs().attach_mcast(side(host).core, *live->qp, path.destination_gid,
+                                              path.destination_lid),
+              Status::kOk);
+  }
+}
+
+/// Members are not connected: they need no more than a key of their own.
+void RandomRunner::start_members() {
+  for (const Member& member : members_) {
+    Live& live = *member.live;
+    RigSide& here = side(live.name.host);
+    if (live.qp->state != QpState::kReset) modify(live, QpState::kReset);
+    here.to_init(*live.qp);
+    here.connect(*live.qp, 0, path_between(live.name.host, 1 - live.name.host),
+                 rig_.config().transport);
+    model_->restart(live.name);
+  }
 }
 
 /// Two windows, one that is never bound, and a region for fast registration, all to the exposed

@@ -43,22 +43,6 @@ bool is_key_operation(WrOpcode opcode) {
   return opcode == WrOpcode::kLocalInv || opcode == WrOpcode::kBindMw || opcode == WrOpcode::kRegMr;
 }
 
-/// The part of a list that holds its bytes [from, from + count).
-std::vector<Sge> slice(const std::vector<Sge>& sges, std::uint64_t from, std::uint64_t count) {
-  std::vector<Sge> part;
-  std::uint64_t at = 0;
-  for (const Sge& sge : sges) {
-    const std::uint64_t first = std::max(from, at);
-    const std::uint64_t end = std::min(from + count, at + sge.length);
-    if (first < end) {
-      part.push_back(
-          {sge.address + (first - at), static_cast<std::uint32_t>(end - first), sge.lkey});
-    }
-    at += sge.length;
-  }
-  return part;
-}
-
 /// [address, address + bytes) within the region; no sum may wrap around.
 bool inside(const Region& region, std::uint64_t address, std::uint64_t bytes) {
   if (address < region.address) return false;
@@ -86,12 +70,15 @@ QpName VerbsModel::add_qp(std::uint32_t host, const QpAttributes& attributes) {
 void VerbsModel::connect(QpName a, QpName b) {
   at(a).peer = b;
   at(b).peer = a;
-  for (const QpName name : {a, b}) {
-    Qp& qp = at(name);
-    qp.broken = qp.stopped = qp.flushed = false;
-    qp.sends.clear();
-    if (!qp.attributes.shared_recvs) qp.recvs.clear();
-  }
+  restart(a);
+  restart(b);
+}
+
+void VerbsModel::restart(QpName name) {
+  Qp& qp = at(name);
+  qp.broken = qp.stopped = qp.flushed = false;
+  qp.sends.clear();
+  if (!qp.attributes.shared_recvs) qp.recvs.clear();
 }
 
 void VerbsModel::run() {
@@ -131,7 +118,7 @@ bool VerbsModel::advance(Qp& qp) {
   done.opcode = completed_opcode(request.opcode);
   done.has_length = request.opcode == WrOpcode::kRdmaRead || is_atomic(request.opcode);
   done.byte_len = outcome.bytes;
-  qp.sent.push_back(done);
+  complete_send(qp, done);
   const bool unacknowledged = qp.attributes.connected_only || qp.attributes.datagram;
   (unacknowledged ? qp.stopped : qp.broken) |= failed;
   return true;
@@ -142,9 +129,17 @@ void VerbsModel::flush_sends(Qp& qp) {
     Completion flushed;
     flushed.wr_id = request.wr_id;
     flushed.status = WcStatus::kWrFlushError;
-    qp.sent.push_back(flushed);
+    complete_send(qp, flushed);
   }
   qp.sends.clear();
+}
+
+void VerbsModel::complete_send(Qp& qp, const Completion& done) {
+  if (qp.sent.size() >= qp.sent_limit) {
+    qp.broken = true;
+  } else {
+    qp.sent.push_back(done);
+  }
 }
 
 void VerbsModel::flush(Qp& qp) {
@@ -304,45 +299,6 @@ VerbsModel::Outcome VerbsModel::execute_unacknowledged(Qp& qp, const SendRequest
   outcome.peer_breaks = outcome.status == WcStatus::kRemoteOperationError;
   if (outcome.status != WcStatus::kLocalProtectionError) outcome.status = WcStatus::kSuccess;
   outcome.waits = false;
-  return outcome;
-}
-
-/// IBTA vol 1, 9.8.3 and 11.4.1.2: a RECV has 40 bytes for the network header in front of the data.
-VerbsModel::Outcome VerbsModel::execute_datagram(Qp& qp, const SendRequest& request) {
-  constexpr std::uint64_t kHeaderArea = 40;
-  Qp& peer = at(qp.peer);
-  Outcome outcome;
-  const bool is_inline = (request.flags & SendFlags::kInline) != 0;
-  if (request.addressee == Addressee::kForeignHandle) {
-    outcome.status = WcStatus::kLocalQpOperationError;
-    return outcome;
-  }
-  if (!is_inline && !local_access(qp, request.sges, protocol::kAccessLocalRead)) {
-    outcome.status = WcStatus::kLocalProtectionError;
-    return outcome;
-  }
-  if (request.addressee != Addressee::kPeer || peer.broken || peer.recvs.empty()) return outcome;
-  const Bytes data = gather(qp, request.sges);
-  const std::vector<Sge> room = peer.recvs.front().sges;
-  if (kHeaderArea + data.size() > total(room)) return outcome;
-  const std::vector<Sge> header =
-      slice(room, kHeaderArea - peer.attributes.header, peer.attributes.header);
-  const std::vector<Sge> body = slice(room, kHeaderArea, data.size());
-  for (const std::vector<Sge>& part : {header, body}) {
-    if (local_access(peer, part, protocol::kAccessLocalWrite)) continue;
-    perhaps_scatter(peer, body, data);
-    for (const Sge& sge : header) {
-      if (local_region(peer, sge, protocol::kAccessLocalWrite) != nullptr) {
-        hosts_[peer.host].memory.forget(sge.address, sge.length);
-      }
-    }
-    outcome = fail_recv(peer, WcStatus::kLocalProtectionError, WcStatus::kSuccess);
-    return outcome;
-  }
-  for (const Sge& sge : header) hosts_[peer.host].memory.forget(sge.address, sge.length);
-  scatter(peer, body, data);
-  complete_recv(peer, request, static_cast<std::uint32_t>(kHeaderArea + data.size()));
-  peer.received.back().has_header = !header.empty();
   return outcome;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <vector>
 
 #include "host/verbs_types.h"
@@ -30,6 +31,7 @@ enum class Addressee {
   kOtherQkey,      ///< the peer, under a key that it does not take
   kNobody,         ///< a queue pair that does not exist
   kForeignHandle,  ///< the peer, by an address handle of another protection domain
+  kGroup,          ///< the members of SendRequest::group
 };
 
 struct SendRequest {
@@ -47,6 +49,7 @@ struct SendRequest {
   std::uint64_t bound_bytes = 0;  ///< bind: from `remote_address`
   AccessFlags bound_access = 0;
   Addressee addressee = Addressee::kPeer;
+  std::uint32_t group = 0;  ///< multicast group
 };
 
 struct RecvRequest {
@@ -104,15 +107,26 @@ class VerbsModel {
     std::uint32_t pd = 0;
     AccessFlags access = 0;  ///< what the peer may do through this queue pair
     bool signal_all = false;
-    bool connected_only = false;  ///< UC: no answers, what cannot be done is dropped
-    bool datagram = false;        ///< UD: the same, and each message is one packet
-    std::uint32_t packet = 0;     ///< UD: bytes of a message at most
-    std::uint32_t header = 0;     ///< UD: bytes of a packet's network header that the RECV shows
-    bool shared_recvs = false;    ///< they outlive an error of the queue pair
+    bool connected_only = false;     ///< UC: no answers, what cannot be done is dropped
+    bool datagram = false;           ///< UD: the same, and each message is one packet
+    std::uint32_t packet = 0;        ///< UD: bytes of a message at most
+    std::uint32_t header = 0;        ///< UD: bytes of a packet's network header that the RECV shows
+    std::uint32_t group_header = 0;  ///< the same of a packet to a multicast group
+    bool shared_recvs = false;       ///< they outlive an error of the queue pair
   };
   QpName add_qp(std::uint32_t host, const QpAttributes& attributes);
   /// Two queue pairs in RTS, facing each other, with empty queues.
   void connect(QpName a, QpName b);
+  /// A queue pair in RTS with empty queues, which only receives.
+  void restart(QpName name);
+  /// ibv_attach_mcast: it gets what others send to the group.
+  void attach(std::uint32_t group, QpName name) { groups_[group].push_back(name); }
+  /// From now on nobody polls its send completions: when there is no room for one more than `room`,
+  /// the completion queue is lost, and the queue pair with it.
+  void limit_sent(QpName name, std::size_t room) {
+    Qp& qp = at(name);
+    qp.sent_limit = qp.sent.size() + room;
+  }
 
   void post_send(QpName name, const SendRequest& request) { at(name).sends.push_back(request); }
   void post_recv(QpName name, const RecvRequest& request) { at(name).recvs.push_back(request); }
@@ -138,9 +152,10 @@ class VerbsModel {
     QpAttributes attributes;
     std::uint32_t host = 0;
     QpName peer;
-    bool broken = false;   ///< in ERR
-    bool stopped = false;  ///< in SQE
-    bool flushed = false;  ///< what it held when it came to ERR
+    bool broken = false;                ///< in ERR
+    bool stopped = false;               ///< in SQE
+    bool flushed = false;               ///< what it held when it came to ERR
+    std::size_t sent_limit = SIZE_MAX;  ///< completions that its queue has room for
     std::deque<SendRequest> sends;
     std::deque<RecvRequest> recvs;
     std::vector<Completion> sent;
@@ -173,11 +188,15 @@ class VerbsModel {
   bool advance(Qp& qp);
   void flush(Qp& qp);
   void flush_sends(Qp& qp);
+  /// Into the completion queue of sends, if that has room and is not lost.
+  static void complete_send(Qp& qp, const Completion& done);
   Outcome execute(Qp& qp, const SendRequest& request);
   Outcome execute_send(Qp& qp, const SendRequest& request);
   Outcome execute_write(Qp& qp, const SendRequest& request);
   Outcome execute_read(Qp& qp, const SendRequest& request);
   Outcome execute_datagram(Qp& qp, const SendRequest& request);
+  bool deliver_datagram(Qp& receiver, const SendRequest& request, const Bytes& data,
+                        std::uint32_t header_bytes);
   Outcome execute_unacknowledged(Qp& qp, const SendRequest& request);
   Outcome execute_key_operation(Qp& qp, const SendRequest& request);
   bool bind(Qp& qp, Region& window, const SendRequest& request);
@@ -193,6 +212,7 @@ class VerbsModel {
   Rules rules_;
   bool early_placement_;
   std::vector<Host> hosts_;
+  std::map<std::uint32_t, std::vector<QpName>> groups_;
 };
 
 }  // namespace rnic::reference
