@@ -63,6 +63,7 @@ CompletionQueue* Context::create_cq(Core& core, const CqInitAttr& attr) {
   // Known before the command is carried out: another thread may create the next one meanwhile.
   cqs_.push_back(std::move(created));
   if (execute_status(core, mailbox) != Status::kOk) {
+    memory_.unwatch(cq->watch);
     cqs_[cq->cqn - 1].reset();
     return nullptr;
   }

@@ -8,6 +8,7 @@
 #include "config/service_level.h"
 #include "protocol/multicast.h"
 #include "simulation/addresses.h"
+#include "workload/device_state.h"
 
 namespace rnic::testbench {
 
@@ -50,6 +51,7 @@ Peer::Peer(host::Host& on, const config::Config& config, std::uint32_t host_inde
       config_(config) {}
 
 void Peer::fail(const std::string& what) const {
+  if (device_failed(host)) end({}, what + ", the device has failed");
   throw SimulationError("host" + std::to_string(index) + ": " + what);
 }
 
@@ -61,6 +63,7 @@ void Peer::open() {
   cq.channel = waiting.channel();
   send_cq_ = verbs.create_cq(core, cq);
   recv_cq_ = verbs.create_cq(core, cq);
+  if (send_cq_ == nullptr || recv_cq_ == nullptr) fail("create_cq fails");
   host::verbs::QpInitAttr attr;
   attr.max_send_wr = attr.max_recv_wr = kDepth;
   attr.max_inline_data = std::min(config_.nic.max_inline, kWord);
@@ -284,8 +287,8 @@ Wc Peer::await(host::verbs::CompletionQueue& cq) {
 }
 
 void Peer::end(std::optional<protocol::WcStatus> status, const std::string& what) const {
-  throw ProcessFailure{status, "on host " + std::to_string(index) + ", QP " +
-                                   std::to_string(qp_->qpn) + ": " + what};
+  const std::string qp = qp_ != nullptr ? ", QP " + std::to_string(qp_->qpn) : std::string();
+  throw ProcessFailure{status, "on host " + std::to_string(index) + qp + ": " + what};
 }
 
 protocol::WcStatus Peer::cause_of(protocol::WcStatus status) {

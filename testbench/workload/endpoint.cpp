@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "protocol/access.h"
 #include "transport/encapsulation.h"
+#include "workload/device_state.h"
 
 namespace rnic::testbench {
 
@@ -36,6 +37,13 @@ constexpr std::uint64_t kCycleBytes = 4096;  // perftest steps through a page of
 
 std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
   return (value + unit - 1) / unit * unit;
+}
+
+/// A device that has failed makes nothing any more.
+void refuse_set_up(const char* call, const host::Host& host, std::uint32_t index) {
+  if (!device_failed(host)) return;
+  throw ConfigError(std::string(call) + " fails on host " + std::to_string(index) +
+                    ": fabric.fatal_at comes before its queues are made (remedy: a later one)");
 }
 
 }  // namespace
@@ -188,6 +196,7 @@ void Endpoint::create() {
     send_cq = verbs.create_cq(core, cq);
     recv_cq = verbs.create_cq(core, cq);
   }
+  if (send_cq == nullptr || recv_cq == nullptr) refuse_set_up("create_cq", host, index_);
   moderate_events();
   host::verbs::QpInitAttr attr;
   attr.max_send_wr = std::max(1U, w.depth);
@@ -196,6 +205,7 @@ void Endpoint::create() {
   if (w.srq) {
     srq = attr.srq = verbs.create_srq(core, pd_, {std::max(1U, w.qps * recv_depth), 1});
     if (srq == nullptr) {
+      refuse_set_up("create_srq", host, index_);
       throw ConfigError("create_srq refuses workload.qps=" + std::to_string(w.qps) +
                         " times workload.recv_depth=" + std::to_string(recv_depth) +
                         " RECVs (device limit: 32768)");
@@ -207,6 +217,7 @@ void Endpoint::create() {
   for (std::uint32_t i = 0; i < w.qps + w.idle_qps; ++i) {
     auto* qp = verbs.create_qp(core, pd_, *send_cq, *recv_cq, attr);
     if (qp == nullptr) {
+      refuse_set_up("create_qp", host, index_);
       throw ConfigError("create_qp refuses workload.inline_max=" + std::to_string(w.inline_max) +
                         ", workload.depth=" + std::to_string(w.depth) +
                         " (device limits: nic.max_inline, 32768 WQE blocks)");
@@ -307,6 +318,7 @@ void Endpoint::connect(std::uint32_t i, const QpInfo& peer, const protocol::Addr
   // One that a fault has ended meanwhile (QP_FATAL) flushes what will be posted.
   const bool lost = status != Status::kOk && host.verbs.query_qp(core, *qps[i]) == QpState::kError;
   if (status != Status::kOk && !lost) {
+    refuse_set_up("modify_qp", host, index_);
     throw ConfigError(std::string("connecting a queue pair fails with ") +
                       host::status_name(status) +
                       " (see transport.max_rd_atomic, nic.max_rd_atomic)");

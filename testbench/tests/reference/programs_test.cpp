@@ -223,6 +223,32 @@ INSTANTIATE_TEST_SUITE_P(Transports, DeadPeer,
                            return std::get<0>(test.param) + "_" + std::get<1>(test.param);
                          });
 
+/// Whenever the device fails, set-up included, the run ends and says what was the matter: a program
+/// as above, a plain workload by its completions, or by one line when there are no queues yet.
+TEST(ExampleProgramsUse, ADeviceMayFailAtAnyTime) {
+  const std::vector<Settings> what = {
+      {{"workload.program", "kv_store"}},
+      {{"workload.program", "ping_pong"}, {"workload.srq", "true"}},
+      {{"workload.op", "write"}, {"workload.pattern", "bandwidth"}},
+      {{"workload.op", "send"}, {"workload.srq", "true"}, {"workload.pattern", "bandwidth"}}};
+  for (const Settings& workload : what) {
+    for (const char* host : {"0", "1"}) {
+      for (const char* at : {"1us", "15us", "25us", "35us", "60us", "90us", "120us", "150us"}) {
+        SCOPED_TRACE(text_of(workload) + " host " + host + " at " + at);
+        const ProgramRun run =
+            run_program(with(workload, {{"fabric.fatal_host", host}, {"fabric.fatal_at", at}}));
+        if (run.status == 0) {
+          // The event's interrupt may come after the completion that has ended the program.
+          EXPECT_TRUE(run.counter("event_device_fatal") > 0 || run.result.contains("ended_early"));
+          continue;
+        }
+        EXPECT_EQ(run.status, 2) << run.error;
+        EXPECT_NE(run.error.find("fabric.fatal_at"), std::string::npos) << run.error;
+      }
+    }
+  }
+}
+
 TEST(ExampleProgramsUse, AProgramThatRunsToItsEndDoesNotSayOtherwise) {
   EXPECT_FALSE(run_well({{"workload.program", "ping_pong"}}).result.contains("ended_early"));
 }
