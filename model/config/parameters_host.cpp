@@ -337,13 +337,16 @@ void add_cpu(ParameterTable& table) {
       .means("doorbell registers that the QPs of a host share, one core at a time on each");
   table.flag("cpu.doorbell_lock", RNIC_FIELD(cpu.doorbell_lock), "true")
       .assumed("what drivers do; false: the blocks of WQEs of several threads mix (ucx issue 2464)")
-      .means("whether a thread locks a shared doorbell register for as long as it stores to it");
+      .means(
+          "whether a thread locks a shared doorbell register until its stores have left it "
+          "(cpu.doorbell_stall)");
   table.time("cpu.lock_transfer", RNIC_FIELD(cpu.lock_transfer), "60ns")
       .range(0, kMillisecond)
       .assumed("a cache line from core to core within a socket; each core that spins takes it once")
       .means(
-          "the lock of a shared doorbell register changes hands: for each core that holds it or "
-          "waits for it");
+          "the lock of a shared doorbell register changes hands: once, and for each further core "
+          "that "
+          "holds it or waits for it");
   table.time("cpu.lock_wait", RNIC_FIELD(cpu.lock_wait), "60ns")
       .range(0, kMillisecond)
       .assumed(

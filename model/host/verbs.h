@@ -328,7 +328,8 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
   void write_ring(std::uint64_t base, std::uint32_t ring_bytes, std::uint32_t offset,
                   const std::uint8_t* bytes, std::uint32_t count);
   static void note_trace(QueuePair& qp, std::uint32_t slot, stats::MessageTrace* trace);
-  /// Spends `cost` storing to the queue pair's doorbell register, once that is free.
+  /// Spends `cost` storing to the queue pair's doorbell register, once that is free. A shared one
+  /// is held until the stores have left (cpu.doorbell_stall), which the caller spends.
   void use_register(Core& core, const QueuePair& qp, Time cost);
   void ring_doorbell(Core& core, QueuePair& qp, std::uint32_t posted, std::uint32_t last_blocks);
   /// When `lines` write-combined lines leave the host; the core waits for a free buffer.

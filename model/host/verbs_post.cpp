@@ -222,12 +222,16 @@ void Context::use_register(Core& core, const QueuePair& qp, Time cost) {
   const Time now = core.now();
   while (!shared.ends.empty() && shared.ends.front() <= now) shared.ends.pop_front();
   if (shared.last != &core) {
-    cost += cpu_.lock_transfer * static_cast<std::int64_t>(shared.ends.size());
+    // From whoever had it last, and to each that spins for it meanwhile.
+    const std::size_t moves =
+        std::max<std::size_t>(shared.ends.size(), shared.last != nullptr ? 1 : 0);
+    cost += cpu_.lock_transfer * static_cast<std::int64_t>(moves);
     shared.last = &core;
   }
-  const Time end = shared.lock.reserve(now, cost).end;
+  // The stores must have left before anybody else's: the core waits for that under the lock.
+  const Time end = shared.lock.reserve(now, cost + cpu_.doorbell_stall).end;
   shared.ends.push_back(end);
-  core.spend(end - now);
+  core.spend(end - cpu_.doorbell_stall - now);
 }
 
 void Context::ring_doorbell(Core& core, QueuePair& qp, std::uint32_t posted,
