@@ -49,6 +49,12 @@ class SetAssocCache {
     return value;
   }
 
+  /// As find(), counted as a miss wherever the line is now: it was fetched for this very request.
+  Value* find_late(std::uint64_t key) {
+    ++misses_;
+    return touch(key);
+  }
+
   /// As find(), not counted: for a request that already counted its miss.
   Value* touch(std::uint64_t key) {
     // Streams ask for the same line again and again.

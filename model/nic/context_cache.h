@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "base/pool.h"
@@ -113,7 +114,9 @@ class ContextCache : public pcie::DmaClient {
 
   /// The entry when cached. `again`: a repeated lookup after a miss, not counted.
   Entry* lookup(std::uint64_t key, bool again) {
-    return again ? cache_.touch(key) : cache_.find(key);
+    if (again) return cache_.touch(key);
+    if (!expected_.empty() && expected_.erase(key) > 0) return cache_.find_late(key);
+    return cache_.find(key);
   }
 
   /// As above, through the first level if there is one: `t` is advanced when only the second has
@@ -149,16 +152,23 @@ class ContextCache : public pcie::DmaClient {
   }
 
   /// Fetches a line that nobody waits for yet, when it is neither here nor on its way and nothing
-  /// else waits for a miss-status register.
-  void prefetch(const LineFetch& line, Time t, pcie::DmaIf& dma) {
-    if (cache_.contains(line.key) || find(line.key) != nullptr) return;
-    if (!registers_.take()) return;
+  /// else waits for a miss-status register. Returns whether it does.
+  bool prefetch(const LineFetch& line, Time t, pcie::DmaIf& dma) {
+    if (cache_.contains(line.key) || find(line.key) != nullptr) return false;
+    if (!registers_.take()) return false;
     if (!budget_.take()) {
       registers_.give(sim_now());
-      return;
+      return false;
     }
     ++prefetches_;
     start(*open(line, dma), t);
+    return true;
+  }
+
+  /// As prefetch(), for a request that is known to come: it is its look-up, made early, and the
+  /// miss is counted as that request's.
+  void expect(const LineFetch& line, Time t, pcie::DmaIf& dma) {
+    if (prefetch(line, t, dma)) expected_.insert(line.key);
   }
 
   /// Puts an entry in that the device made itself and returns it; what must give way is written
@@ -349,6 +359,8 @@ class ContextCache : public pcie::DmaClient {
   std::uint64_t prefetches_ = 0;
   std::uint64_t write_backs_ = 0;
   std::unordered_map<std::uint64_t, Miss*> outstanding_;  ///< by line
+  std::unordered_set<std::uint64_t>
+      expected_;  ///< lines fetched early, whose misses are not counted yet
   Pool<Miss> misses_;
 };
 

@@ -68,6 +68,8 @@ void PayloadGather::next_piece(TxJob* job, Time t) {
   request.check_address = request.address = piece.address;
   request.check_length = request.length = piece.length;
   request.responder = job->plan.is_response;
+  request.follows_check =
+      job->plan.payload == TxPlan::Payload::kRemote && job->plan.message_offset == 0;
   request.client = this;
   request.owner = job;
   translation->translate(request, t);

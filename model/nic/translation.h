@@ -42,6 +42,9 @@ struct Translation : public Waiter {
   std::uint32_t length = 0;    ///< 0: check only
   bool refuse_faults = false;  ///< a page that is missing is an answer; else it is waited for
   bool responder = false;      ///< asked for the peer, not for own work
+  /// Its key was looked up when the READ came that it answers, and its first page with it: it takes
+  /// no turn of its own, nor does its look-up count again.
+  bool follows_check = false;
   TranslationClient* client = nullptr;
   void* owner = nullptr;  ///< the client's job
 

@@ -85,7 +85,8 @@ void TranslationUnit::translate(Translation& request, Time t) {
   request.unit = this;
   request.segment_count = 0;
   request.done = request.pages = 0;
-  request.counted = request.mtt_counted = request.mpt_kept = false;
+  request.counted = request.follows_check;
+  request.mtt_counted = request.mpt_kept = false;
   request.child = 0;
   request.resolved = request.queued = false;
   request.started = t;
@@ -99,7 +100,7 @@ void TranslationUnit::translate(Translation& request, Time t) {
       queue.push_back(&request);
     }
   }
-  proceed(request, stage_.pass(t));
+  proceed(request, request.follows_check ? t : stage_.pass(t));
 }
 
 void TranslationUnit::expect(const ExpectedAccess& access, Time t) {
@@ -112,8 +113,8 @@ void TranslationUnit::expect(const ExpectedAccess& access, Time t) {
   const MptLine* line = mpt_of_[half]->lookup(index, true);
   if (line == nullptr) {
     const std::uint64_t at = mpt_base_ + std::uint64_t{index} * MptLine::kLineBytes;
-    mpt_of_[half]->prefetch(LineFetch{index, at, MptLine::kLineBytes, 0, index}, t,
-                            *dma.operator->());
+    mpt_of_[half]->expect(LineFetch{index, at, MptLine::kLineBytes, 0, index}, t,
+                          *dma.operator->());
     return;
   }
   const protocol::MptEntry& mpt = line->entry;
@@ -127,7 +128,7 @@ void TranslationUnit::expect(const ExpectedAccess& access, Time t) {
   const std::uint64_t last =
       protocol::locate(mpt, access.address + access.bytes - 1).index >> mtt_line_log2_;
   for (std::uint64_t number = first; number <= last; ++number) {
-    mtt_of_[half]->prefetch(
+    mtt_of_[half]->expect(
         LineFetch{number, mtt_base_ + number * bytes, bytes, directories(mpt.mtt_count), number}, t,
         *dma.operator->());
   }

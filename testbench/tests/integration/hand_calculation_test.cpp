@@ -125,9 +125,9 @@ class Pencil {
     // Control 16, remote address 16, one SGE 16: one block.
     const double request = ns(c.cpu.post_cost) + blueflame(1) + schedule() +
                            packet(wire_.read_request) + pass(c.nic.responder) +
-                           pass(c.nic.translation);  // rights of the whole message
-    const double response = schedule() + pass(c.nic.translation) + dma_read(kMessage) +
-                            packet(kMessage + wire_.read_response);
+                           pass(c.nic.translation);  // rights and the address
+    const double response =
+        schedule() + dma_read(kMessage) + packet(kMessage + wire_.read_response);
     // The CQE follows the data when these have left the device.
     const double completion = pass(c.nic.responder) + pass(c.nic.translation) +
                               dma_write_leaves(kMessage) + pass(c.nic.completion) +
