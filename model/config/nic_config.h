@@ -103,6 +103,7 @@ struct NicConfig {
   BitRate device_memory_rate;           ///< that it takes and gives data at
   bool atomics_in_turn;                 ///< those of one QP do not overlap
   Time atomic_response_time;            ///< from the lock's release to the response
+  Time read_response_time;              ///< from a READ's check to its answer
   std::uint32_t tx_slots;               ///< packets between scheduler and wire
   std::uint64_t tx_buffer = 0;          ///< payload of those on a lane; 0: unlimited
   std::uint64_t fetch_granule;    ///< bytes of a message fetched before any is sent; 0: a packet
@@ -110,6 +111,7 @@ struct NicConfig {
   bool dereg_flushes_mtt = false;  ///< a deregistration empties the MTT cache
   double message_rate = 0;         ///< messages/us that start, and that are executed; 0: no limit
   BitRate qp_rate;                 ///< payload that one send queue's engine moves at most
+  Time qp_message_time;            ///< that a request keeps that engine besides its data
   BitRate read_engine_rate;        ///< READ data that one QP's responder sends at most
   Time read_engine_time;           ///< that a READ keeps it besides its data
   std::uint64_t rx_buffer;         ///< bytes, for each VL or priority

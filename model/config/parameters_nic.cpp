@@ -216,6 +216,10 @@ void add_atomics(ParameterTable& table) {
           "the old value is at hand when the new one leaves; ConnectX-3 takes 0.35 us longer "
           "for an atomic than for a READ, but locks no longer")
       .means("from the write of an atomic's result, which frees its lock, to the response");
+  table.time("nic.read_response_time", RNIC_FIELD(nic.read_response_time), "0ns")
+      .range(0, 1e6)
+      .assumed("0: what the stages take; ConnectX-3 takes a little longer")
+      .means("from the check of a READ at the responder to the choice of its first response");
   table.count("nic.atomic_buckets", RNIC_FIELD(nic.atomic_buckets), "512")
       .range(1, 1 << 20)
       .in("locks")
@@ -293,6 +297,12 @@ void add_nic_parameters(ParameterTable& table) {
       .or_word("unlimited", 0)
       .assumed("one QP reaches 92 % of 400 Gb/s, half of a bonded pair: limits of larger devices")
       .means("payload that the requests of one QP may move");
+  table.time("nic.qp_message_time", RNIC_FIELD(nic.qp_message_time), "0ns")
+      .range(0, 1e6)
+      .assumed(
+          "0: a send queue goes from one message to the next without a gap; ConnectX-6 takes some "
+          "0.12 us")
+      .means("besides its data (nic.qp_rate), time that a request keeps its QP from the next one");
   table.rate("nic.mpa_crc_rate", RNIC_FIELD(nic.mpa_crc_rate), "unlimited")
       .range(0.001, 100000)
       .or_word("unlimited", 0)

@@ -32,7 +32,8 @@ Nic::Nic(const sc_core::sc_module_name& name, const config::Config& config,
          const transport::PortIdentity& identity, const ContextTables& tables,
          const link::LinkPortConfig& link_config, protocol::FramePool& frames)
     : sc_module(name),
-      has_qp_engines_(config.nic.qp_rate.valid() || config.nic.read_engine_rate.valid() ||
+      has_qp_engines_(config.nic.qp_rate.valid() || config.nic.qp_message_time > kTimeZero ||
+                      config.nic.read_engine_rate.valid() ||
                       config.nic.read_engine_time > kTimeZero || config.dc.targets > 1),
       misses_(config.nic.context_misses),
       wqe_misses_(UINT32_MAX),

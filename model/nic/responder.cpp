@@ -41,7 +41,8 @@ Responder::Responder(const sc_core::sc_module_name& name, const config::NicConfi
       drops_long_messages_(config.long_message == config::LongMessage::kDrop),
       atomics_in_turn_(config.atomics_in_turn),
       looks_ahead_(config.translation_order == config::TranslationOrder::kFree),
-      message_gap_(message_gap(config.message_rate, config.responder, Clock(config.clock_hz))),
+      messages_(config.message_rate, config.responder, Clock(config.clock_hz)),
+      read_response_time_(config.read_response_time),
       forward_granule_(config.forward_granule),
       keeping_room_(config.rx_buffer / 2),
       unsolicited_(config.write_imm_unsolicited),
@@ -65,8 +66,10 @@ bool Responder::access_granted(const RxJob& job) {
 
 void Responder::execute(RxJob* job, Time t) {
   t = stage_.pass(t);
-  if (message_gap_ > kTimeZero && job->plan.first && !is_response(job->plan)) {
-    stage_.occupy(t, message_gap_);  // what keeps the next ones waiting does not delay this one
+  if (job->plan.first && !is_response(job->plan)) {
+    messages_.pass_message(stage_, t);  // what keeps the next ones waiting does not delay this one
+  } else {
+    messages_.pass_other();
   }
   job->responder = this;
   job->piece = job->piece_count = job->placed = job->header_bytes = 0;
@@ -359,7 +362,8 @@ void Responder::translated(Translation& request, Time t) {
     if (job->plan.action == Action::kWrite) {
       remote_checked(job, t);
     } else {
-      write_piece(job, t);
+      const bool read = job->plan.action == Action::kReadRequest;
+      write_piece(job, read ? t + read_response_time_ : t);
     }
     return;
   }

@@ -103,11 +103,12 @@ class Responder : public sc_core::sc_module,
   bool move_bytes_;
   bool drops_long_messages_;  ///< of UC and UD
   bool atomics_in_turn_;
-  bool looks_ahead_;               ///< translations are looked up before their turn
-  Time message_gap_;               ///< besides the stage's interval, of each request message
-  std::uint64_t forward_granule_;  ///< bytes; 0: each packet is written on its own
-  std::uint64_t keeping_room_;     ///< bytes that may wait for their granule, all QPs
-  bool unsolicited_;               ///< immediate data of WRITEs take no RECV
+  bool looks_ahead_;                           ///< translations are looked up before their turn
+  MessageLimit messages_;                      ///< of requests
+  Time read_response_time_;                    ///< nic.read_response_time
+  std::uint64_t forward_granule_;              ///< bytes; 0: each packet is written on its own
+  std::uint64_t keeping_room_;                 ///< bytes that may wait for their granule, all QPs
+  bool unsolicited_;                           ///< immediate data of WRITEs take no RECV
   const AddressBook* address_book_ = nullptr;  ///< null: whoever sends immediate data is answered
   PipelineStage stage_;
   stats::Instruments* instruments_ = nullptr;

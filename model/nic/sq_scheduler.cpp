@@ -31,14 +31,16 @@ SqScheduler::SqScheduler(const sc_core::sc_module_name& name, const config::NicC
       by_role_(config.qpc_read_entries > 0),
       answers_need_context_(config.answers_need_context),
       request_rate_(config.qp_rate),
-      holds_back_(config.qp_rate.valid() || limits_rates),
+      message_time_(config.qp_message_time),
+      request_engine_(request_rate_.valid() || message_time_ > kTimeZero),
+      holds_back_(request_engine_ || limits_rates),
       read_rate_(config.read_engine_rate),
       read_time_(config.read_engine_time),
       read_engine_(read_rate_.valid() || read_time_ > kTimeZero),
       granule_(config.fetch_granule),
       slots_(config.tx_slots),
       buffer_(config.tx_buffer),
-      message_gap_(message_gap(config.message_rate, config.scheduler, Clock(config.clock_hz))),
+      messages_(config.message_rate, config.scheduler, Clock(config.clock_hz)),
       look_ahead_(stage_.interval() * static_cast<std::int64_t>(config.scheduler_look_ahead)),
       requests_(config.sq_scheduler, config.sq_weights),
       wake_("wake", this, &SqScheduler::wake),
@@ -268,6 +270,7 @@ void SqScheduler::serve(QpContext& qp, bool response, Time t, bool again) {
 }
 
 void SqScheduler::serve_response(QpContext& qp, Time t) {
+  messages_.pass_other();
   TxJob* job = jobs_.take();
   if (!transport_.plan_response(qp, t, job->plan)) {
     jobs_.give(job);
@@ -319,8 +322,10 @@ void SqScheduler::serve_request(QpContext& qp, Time t) {
   const transport::PlanStatus status = transport_.plan_request(qp, t, job->plan);
   if (status == transport::PlanStatus::kPlanned) {
     if (qp.hold != transport::Hold::kNone) end_hold(qp);
-    if (request_rate_.valid()) {
-      const Time needed = request_rate_.time_for(job->plan.length);
+    if (request_engine_) {
+      const Time needed =
+          (request_rate_.valid() ? request_rate_.time_for(job->plan.length) : kTimeZero) +
+          (job->plan.last ? message_time_ : kTimeZero);
       qp.request_free_at = std::max(qp.request_free_at, sim_now()) + needed;
       qp.engine_busy += needed;
     }
@@ -328,8 +333,10 @@ void SqScheduler::serve_request(QpContext& qp, Time t) {
       qp.request_free_at =
           std::max(qp.request_free_at, sim_now()) + qp.rate->send(job->plan.length, sim_now());
     }
-    if (message_gap_ > kTimeZero && job->plan.message_offset == 0 && !job->plan.goes_on) {
-      stage_.occupy(t, message_gap_);
+    if (job->plan.message_offset == 0 && !job->plan.goes_on) {
+      messages_.pass_message(stage_, t);
+    } else {
+      messages_.pass_other();
     }
     enqueue(qp, false, qp.request_from);
     mark_pick(qp, job->plan);

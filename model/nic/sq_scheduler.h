@@ -118,8 +118,10 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
   bool by_role_;  ///< whether it matters if a context is needed for a READ
   bool answers_need_context_;
   BitRate request_rate_;
-  bool holds_back_;    ///< something may hold requests back that could be sent
-  BitRate read_rate_;  ///< nic.read_engine_rate, and nic.read_engine_time
+  Time message_time_;
+  bool request_engine_;  ///< one of the two limits the requests of a queue pair
+  bool holds_back_;      ///< something may hold requests back that could be sent
+  BitRate read_rate_;    ///< nic.read_engine_rate, and nic.read_engine_time
   Time read_time_;
   bool read_engine_;  ///< whether either is set
   std::uint64_t granule_;
@@ -134,8 +136,8 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
   std::uint32_t lanes_seen_ = 0;  ///< bit i: some queue pair uses lane i
   std::uint32_t full_lanes_ = 0;
   std::array<Ring<Parked>, kTransmitLanes> parked_;  ///< in turn, but their lane is full
-  Time message_gap_;  ///< besides the stage's interval, of each message that begins
-  Time look_ahead_;   ///< picks made early at most, so that a late rival waits no longer
+  MessageLimit messages_;
+  Time look_ahead_;  ///< picks made early at most, so that a late rival waits no longer
   SendTurns responses_;
   SendTurns requests_;
   bool response_turn_ = true;

@@ -64,11 +64,28 @@ class PipelineStage {
   stats::UnitStats stats_;
 };
 
-/// What a message keeps a stage busy besides the stage's own interval, so that it takes at most
-/// `rate` messages a microsecond; 0: no limit.
-inline Time message_gap(double rate, const config::StageConfig& stage, const Clock& clock) {
-  if (!(rate > 0)) return kTimeZero;
-  return std::max(kTimeZero, from_ns(1e3 / rate) - clock.cycles(stage.interval));
-}
+/// Holds the messages that pass a stage to `rate` a microsecond (0: no limit): each keeps the stage
+/// busy for longer than its own turn, less what others that are no messages (ACKs, later packets)
+/// have taken of that time.
+class MessageLimit {
+ public:
+  MessageLimit(double rate, const config::StageConfig& stage, const Clock& clock)
+      : turn_(clock.cycles(stage.interval)),
+        gap_(rate > 0 ? std::max(kTimeZero, from_ns(1e3 / rate) - turn_) : kTimeZero) {}
+
+  /// Something else takes a turn.
+  void pass_other() { taken_ = std::min(gap_, taken_ + turn_); }
+
+  /// A message, which would leave `stage` at `t`, takes its turn.
+  void pass_message(PipelineStage& stage, Time t) {
+    if (gap_ > taken_) stage.occupy(t, gap_ - taken_);
+    taken_ = kTimeZero;
+  }
+
+ private:
+  Time turn_;
+  Time gap_;       ///< from the end of one message's turn to the next one's
+  Time taken_{0};  ///< of the gap, by others
+};
 
 }  // namespace rnic::nic
