@@ -38,7 +38,7 @@ MemorySystem::MemorySystem(const std::string& name, const config::MemoryConfig& 
       llc_bytes_(config.llc_size),
       llc_ways_(config.llc_ways),
       ddio_ways_(config.ddio_ways),
-      path_(config.bandwidth),
+      path_rate_(config.bandwidth),
       socket_in_(config.numa_bandwidth),
       socket_out_(config.numa_bandwidth),
       dram_(config),
@@ -53,6 +53,20 @@ void MemorySystem::count(const LastLevelCache::Outcome& outcome) {
   llc_misses_ += outcome.misses;
 }
 
+void MemorySystem::set_link(BitRate rate, std::uint32_t mps, std::uint32_t mrrs) {
+  // A path that is half as fast again has a burst's data away before the next one's come.
+  constexpr double kFaster = 1.5;
+  slow_path_ = path_rate_.to_gbps() < kFaster * rate.to_gbps();
+  write_packet_ = mps;
+  read_request_ = mrrs;
+}
+
+Reservation MemorySystem::enter(Time earliest, Time transfer) {
+  const Reservation slot = path_.reserve(earliest, transfer);
+  path_stats_.add_busy(slot.start, slot.end);
+  return slot;
+}
+
 Time MemorySystem::cross(Time start, std::uint64_t bytes, RateServer& direction) {
   const Reservation slot = direction.reserve(start, bytes);
   socket_stats_.add_busy(slot.start, slot.end);
@@ -60,10 +74,14 @@ Time MemorySystem::cross(Time start, std::uint64_t bytes, RateServer& direction)
 }
 
 Time MemorySystem::read(Time arrival, std::uint64_t address, std::uint64_t bytes, Time stream) {
-  const Reservation slot = path_.reserve(arrival, bytes);
-  path_stats_.add_busy(slot.start, slot.end);
-  // The path spaces requests by their transfer times; within one, data streams as it comes.
-  const Time ready = slot.start + read_latency_;
+  const Reservation slot = enter(arrival, path_rate_.time_for(bytes));
+  // The path spaces requests by their transfer times; within one, data streams as it comes, unless
+  // the last request's has to wait for longer than the link takes to get to it.
+  Time ready = slot.start + read_latency_;
+  if (slow_path_ && bytes > read_request_) {
+    const Time rest = path_rate_.time_for(bytes - read_request_);
+    ready += std::max(kTimeZero, rest - stream);
+  }
   return plain_ || bytes == 0 ? ready : slow_read(slot.start, ready, address, bytes, stream);
 }
 
@@ -83,18 +101,18 @@ Time MemorySystem::write(Time arrival, std::uint64_t address, std::uint64_t byte
   const std::uint32_t partial = partial_lines(address, bytes);
   partial_lines_ += partial;
   const Time transfer =
-      path_.rate().time_for(bytes) + partial_line_time_ * static_cast<std::int64_t>(partial);
-  const Reservation slot = path_.server().reserve(arrival - stream, transfer);
-  path_stats_.add_busy(slot.start, slot.end);
-  const Time taken = std::max(arrival, slot.start + stream);
+      path_rate_.time_for(bytes) + partial_line_time_ * static_cast<std::int64_t>(partial);
+  const Reservation slot = enter(arrival - stream, transfer);
+  Time taken = std::max(arrival, slot.start + stream);
+  if (slow_path_ && bytes > write_packet_) {
+    taken = std::max(taken, slot.start + transfer - path_rate_.time_for(write_packet_));
+  }
   return plain_ || bytes == 0 ? taken + write_latency_
                               : slow_write(slot.start, taken, address, bytes, partial);
 }
 
 Time MemorySystem::deliver_interrupt(Time arrival, std::uint64_t bytes) {
-  const Reservation slot = path_.reserve(arrival, bytes);
-  path_stats_.add_busy(slot.start, slot.end);
-  return slot.start + write_latency_;
+  return enter(arrival, path_rate_.time_for(bytes)).start + write_latency_;
 }
 
 LastLevelCache::Outcome MemorySystem::place(std::uint64_t address, std::uint64_t bytes,
@@ -152,7 +170,6 @@ const stats::UnitStats& MemorySystem::dram_unit() {
 }
 
 void MemorySystem::reset_statistics(Time now) {
-  path_.server().reset_statistics();
   dram_.reset_statistics();
   llc_hits_ = llc_misses_ = partial_lines_ = 0;
   path_stats_.reset(now);

@@ -32,8 +32,11 @@ class MemorySystem : public MemoryWatcher {
   /// A message-signalled interrupt takes the path of a write, but goes to no memory.
   Time deliver_interrupt(Time arrival, std::uint64_t bytes);
 
-  /// Whether nothing but the path into the memory system takes time.
-  bool plain() const { return plain_; }
+  /// What brings the accesses: TLPs at `rate`, of at most `mps` data each, and read requests of
+  /// `mrrs` bytes.
+  void set_link(BitRate rate, std::uint32_t mps, std::uint32_t mrrs);
+  /// Whether it matters how long the link takes for an access.
+  bool minds_streams() const { return !plain_ || slow_path_; }
   /// Whether it matters what the CPU touches.
   bool tracks_cache() const { return llc_.has_value(); }
   /// A store of the CPU: PhysicalMemory tells, if tracks_cache().
@@ -63,6 +66,8 @@ class MemorySystem : public MemoryWatcher {
                   std::uint32_t partial);
   LastLevelCache::Outcome place(std::uint64_t address, std::uint64_t bytes, std::uint32_t partial);
   void count(const LastLevelCache::Outcome& outcome);
+  /// Takes the path; its stretch of time.
+  Reservation enter(Time earliest, Time transfer);
   /// Extra time for crossing to the other socket's memory.
   Time cross(Time start, std::uint64_t bytes, RateServer& direction);
 
@@ -79,7 +84,12 @@ class MemorySystem : public MemoryWatcher {
   std::uint64_t llc_bytes_;
   std::uint32_t llc_ways_;
   std::uint32_t ddio_ways_;
-  RateServer path_;
+  BitRate path_rate_;
+  /// Reads and writes come to it over pipelines of different lengths.
+  PipelineServer path_;
+  bool slow_path_ = false;          ///< not much faster than the link
+  std::uint32_t write_packet_ = 0;  ///< bytes
+  std::uint32_t read_request_ = 0;
   RateServer socket_in_;
   RateServer socket_out_;
   std::optional<LastLevelCache> llc_;

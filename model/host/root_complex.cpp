@@ -37,10 +37,11 @@ RootComplex::RootComplex(const sc_core::sc_module_name& name,
 }
 
 void RootComplex::set_link(const config::PcieConfig& config) {
-  if (OrderingPoint::matters(config)) own_order_.point.emplace(config);
+  if (OrderingPoint::matters(config)) own_order_.point.emplace(name(), config);
   link_rules_.mrrs = config.mrrs;
   link_rules_.mps = config.mps;
   link_rate_ = protocol::tlp_rate(config.gen, config.lanes, config.mps, config.dllp_overhead);
+  memory_system_.set_link(link_rate_, config.mps, config.mrrs);
   ats_ = config.atc.enabled;
 }
 
@@ -54,6 +55,7 @@ Time RootComplex::further_lines(std::uint64_t address, std::uint32_t bytes) cons
 
 void RootComplex::reset_statistics(Time now) {
   memory_system_.reset_statistics(now);
+  if (own_order_.point) own_order_.point->reset_statistics(now);
   faults_ = 0;
   if (iommu_) iommu_->reset_statistics(now);
   if (peer_ != nullptr) peer_->reset_statistics(now);
@@ -157,7 +159,7 @@ Time RootComplex::schedule(const tlm::tlm_generic_payload& payload, Time arrival
   const bool relaxed = extension.relaxed_ordering;
   const bool read = payload.is_read();
   if (const auto elsewhere = schedule_elsewhere(payload, extension, arrival)) return *elsewhere;
-  const bool matters = !memory_system_.plain() || order_->point;
+  const bool matters = memory_system_.minds_streams() || order_->point;
   const Time stream = matters ? stream_of(read, address, bytes) : kTimeZero;
   Time instant = read ? memory_system_.read(arrival, address, bytes, stream)
                       : memory_system_.write(arrival, address, bytes, stream);

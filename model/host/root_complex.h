@@ -101,6 +101,10 @@ class RootComplex : public sc_core::sc_module,
   const MemorySystem& memory_system() const { return memory_system_; }
   /// Busy time of the path into the memory system.
   const stats::UnitStats& unit() const { return memory_system_.path(); }
+  /// Where posted writes are put into order; null when that takes no time here.
+  const OrderingPoint* ordering() const {
+    return own_order_.point && order_ == &own_order_ ? &*own_order_.point : nullptr;
+  }
   std::uint64_t faults() const { return faults_; }
   /// Requests accepted and not yet performed.
   std::size_t pending() const { return pending_.size(); }

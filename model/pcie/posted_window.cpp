@@ -43,20 +43,31 @@ Time PostedWindow::ready(Time earliest, CreditUnits need, Time wire) {
   }
   const std::uint64_t headers = headers_.clamped(std::max(need.headers, 1U));
   const std::uint64_t data = data_.clamped(need.data);
-  for (std::size_t i = 0; i < bursts_.size(); ++i) {
+  const std::uint64_t packets = std::max(need.headers, 1U);
+  // Credits come back in order, and none is needed later than it is back: behind the newest burst
+  // that matters, only those count that are back after what is known to be needed.
+  for (std::size_t i = wanted_bursts(headers, data); i-- > 0;) {
     const Burst& before = bursts_[i];
-    if (!headers_.wants(before.headers_end - before.headers, headers) &&
-        !data_.wants(before.data_end - before.data, data)) {
-      break;  // nor any later one
-    }
-    if (before.returned <= earliest) continue;
-    const std::uint64_t packets = std::max(need.headers, 1U);
+    if (before.returned <= earliest) break;
     earliest = std::max(
         {earliest,
          allowed(headers_, headers, packets, wire, before.headers_end, before.headers, before),
          allowed(data_, data, packets, wire, before.data_end, before.data, before)});
   }
   return earliest;
+}
+
+std::size_t PostedWindow::wanted_bursts(std::uint64_t headers, std::uint64_t data) const {
+  std::size_t low = 0;
+  std::size_t high = bursts_.size();
+  while (low < high) {
+    const std::size_t middle = low + (high - low) / 2;
+    const Burst& burst = bursts_[middle];
+    const bool wanted = headers_.wants(burst.headers_end - burst.headers, headers) ||
+                        data_.wants(burst.data_end - burst.data, data);
+    (wanted ? low : high) = wanted ? middle + 1 : middle;
+  }
+  return low;
 }
 
 void PostedWindow::add(Time returned, CreditUnits need, Time wire) {

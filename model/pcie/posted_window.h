@@ -50,6 +50,8 @@ class PostedWindow {
     std::uint32_t data = 0;
   };
 
+  /// How many of `bursts_`, the oldest first, have credits that such a burst needs again.
+  std::size_t wanted_bursts(std::uint64_t headers, std::uint64_t data) const;
   static Time allowed(const Kind& kind, std::uint64_t need, std::uint64_t packets, Time wire,
                       std::uint64_t end, std::uint64_t units, const Burst& before);
 

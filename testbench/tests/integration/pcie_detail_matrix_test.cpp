@@ -26,6 +26,7 @@ std::vector<Platform> platforms() {
       {"one_walker", with(translating, {{"iommu.walkers", "1"}})},
       {"ats", with(translating, {{"pcie.ats", "true"}})},
       {"small_atc", with(translating, {{"pcie.ats", "true"}, {"pcie.atc.entries", "64"}})},
+      {"slow_memory", {{"memory.bandwidth", "100Gbps"}}},
       {"few_credits", {{"pcie.root_credits.posted_headers", "16"}}},
       {"small_buffer", {{"pcie.root_credits.posted_data", "256"}}},
       {"other_socket", {{"memory.numa_remote", "true"}, {"memory.numa_bandwidth", "50Gbps"}}},
@@ -82,6 +83,32 @@ TEST_P(PcieDetailMatrix, Latency) {
 
 INSTANTIATE_TEST_SUITE_P(Platform, PcieDetailMatrix, ::testing::ValuesIn(platforms()),
                          [](const auto& test) { return std::string(test.param.name); });
+
+/// Reads that go out between writes which are on their way already: with few tags each nanosecond
+/// that they wait for those counts.
+TEST(PcieDetail, FewTagsAndWritesThatComeBetween) {
+  for (const char* size : {"256", "777", "2KiB"}) {
+    const auto gbps = [size](const char* detail) {
+      return run_well({{"workload.op", "write"},
+                       {"workload.pattern", "bandwidth"},
+                       {"workload.msg_size", size},
+                       {"workload.iterations", "2000"},
+                       {"workload.threads", "4"},
+                       {"workload.qps", "4"},
+                       {"workload.post_batch", "8"},
+                       {"workload.alignment", "1"},
+                       {"workload.bidirectional", "true"},
+                       {"pcie.gen", "3"},
+                       {"pcie.lanes", "8"},
+                       {"pcie.read_tags", "4"},
+                       {"pcie.detail", detail},
+                       {"sim.payload", "none"}})
+          .number("/throughput_gbps");
+    };
+    const double expected = gbps("tlp");
+    EXPECT_NEAR(gbps("fast"), expected, 0.01 * expected) << size;
+  }
+}
 
 }  // namespace
 }  // namespace rnic::testbench

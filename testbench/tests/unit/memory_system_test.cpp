@@ -54,6 +54,39 @@ void expect_time(Time time, std::int64_t ns) {
   EXPECT_LE(time, nanoseconds(ns) + picoseconds(10));
 }
 
+TEST(MemorySystem, APathThatIsSlowerThanTheLink) {
+  // 1 B/ns, and a link of 2 B/ns with packets of 256 B and read requests of 512: 4 KiB take 2048 ns
+  // of the link, 4096 of the path.
+  config::MemoryConfig config = round_config();
+  config.bandwidth = BitRate::gbps(8);
+  config.llc_size = 0;
+  MemorySystem memory("memory", config);
+  memory.set_link(BitRate::gbps(16), 256, 512);
+  EXPECT_TRUE(memory.minds_streams());
+  // The last request's data wait for 3584 ns, of which the link needs 1792 to get to them.
+  const Time far = microseconds(100);
+  expect_time(memory.read(far, 0, 4096, nanoseconds(1792)) - far, 3584 - 1792 + 100);
+  // Of a write the first packet comes 1920 ns before the last; the last one's turn is 3840 after
+  // the first one's.
+  const Time later = microseconds(200);
+  expect_time(memory.write(later, 0, 4096, nanoseconds(1920)) - later, 3840 - 1920 + 50);
+  // The next one has the path behind it: 4096 ns after that write's first packet.
+  expect_time(memory.write(later, 4096, 64) - later, 4096 - 1920 + 50);
+  memory.set_link(BitRate::gbps(4), 256, 512);
+  EXPECT_FALSE(memory.minds_streams());
+}
+
+TEST(MemorySystem, WhoComesSoonerDoesNotWaitForWhoComesLater) {
+  config::MemoryConfig config = round_config();
+  config.bandwidth = BitRate::gbps(8);
+  config.llc_size = 0;
+  MemorySystem memory("memory", config);
+  // A write is known 500 ns before it comes; a read that comes meanwhile finds the path free.
+  const Time now = microseconds(100);
+  expect_time(memory.write(now + nanoseconds(500), 0, 256) - now, 500 + 50);
+  expect_time(memory.read(now, 4096, 256) - now, 100);
+}
+
 TEST(MemorySystem, AReadHitsWhatTheCpuTouchedAndMissesTheRest) {
   Device device(round_config());
   device.memory.warm(0, 4 * kKiB);
