@@ -3,145 +3,21 @@
 
 #include <algorithm>
 #include <cctype>
-#include <iterator>
 #include <optional>
 
 #include "protocol/work_request.h"
 #include "report/drops.h"
 #include "report/format.h"
+#include "report/resources.h"
 
 namespace rnic::testbench {
 namespace {
 
-/// Something that can be busy all the time.
-struct Resource {
-  std::string name;
-  /// Alike resources of other hosts: to lift the limit means to lift all of them.
-  std::string kind;
-  double utilization = 0;
-  std::string subject;  ///< "the PCIe link host0.pcie towards the device"
-  std::string figures;  ///< what it did in that time; may be empty
-};
-
-/// Shares that differ by less come from what was under way at the ends of the window.
-constexpr double kAsBusy = 0.01;
 /// Busy all the time, but for the ends of the window: whatever waits, waits for this.
 constexpr double kAllTheTime = 0.95;
 
 bool is_flush(const std::string& status) {
   return status == wc_status_name(protocol::WcStatus::kWrFlushError);
-}
-
-std::string without_digits(const std::string& name) {
-  std::string kind;
-  std::copy_if(name.begin(), name.end(), std::back_inserter(kind),
-               [](char c) { return std::isdigit(static_cast<unsigned char>(c)) == 0; });
-  return kind;
-}
-
-std::string line_figures(std::uint64_t wire_bytes, std::uint64_t payload_bytes, double rate_gbps,
-                         Time window) {
-  if (!(rate_gbps > 0)) return {};
-  return readable(gbps(wire_bytes, window)) + " of " + readable(rate_gbps) +
-         " Gb/s with all headers, " + readable(gbps(payload_bytes, window)) + " Gb/s of it payload";
-}
-
-void add_pcie(const Result& result, std::vector<Resource>& resources) {
-  for (const PcieResult& pcie : result.pcie) {
-    const auto add = [&](const PcieDirectionResult& direction, const char* suffix,
-                         const char* towards) {
-      const TlpResult& sum = direction.total;
-      resources.push_back(
-          {pcie.name + suffix, without_digits(pcie.name + suffix),
-           line_utilization(sum.wire_bytes, pcie.rate_gbps, result.window),
-           "the PCIe link " + pcie.name + " towards the " + towards,
-           line_figures(sum.wire_bytes, sum.payload_bytes, pcie.rate_gbps, result.window)});
-    };
-    add(pcie.to_host, ".to_host", "host");
-    add(pcie.to_device, ".to_device", "device");
-  }
-}
-
-void add_links(const Result& result, std::vector<Resource>& resources) {
-  for (const LinkResult& link : result.links) {
-    // Beside flows that ended at other times, what counts is the time in which all ran.
-    const bool whole = link.common_window == kTimeZero;
-    const Time window = whole ? result.window : link.common_window;
-    const std::uint64_t wire = whole ? link.wire_bytes : link.common_wire_bytes;
-    const std::uint64_t payload = whole ? link.payload_bytes : link.common_payload_bytes;
-    resources.push_back({link.name, "wire", line_utilization(wire, link.rate_gbps, window),
-                         "the wire out of " + link.name,
-                         line_figures(wire, payload, link.rate_gbps, window)});
-  }
-}
-
-void add_cpus(const Result& result, std::vector<Resource>& resources) {
-  for (std::size_t i = 0; i < result.hosts.size(); ++i) {
-    const double useful = result.hosts[i].cpu_busy - result.hosts[i].cpu_polling;
-    double rate = 0;
-    for (const FlowResult& flow : result.flows) {
-      if (flow.source == i) rate += flow.message_rate_mops;
-    }
-    const std::string name = "host" + std::to_string(i) + ".cpu";
-    const double cores = std::max(1U, result.hosts[i].cores);
-    const std::string core =
-        cores > 1 ? "the busiest of the application's cores on " : "the application's core ";
-    resources.push_back(
-        {name, "cpu", std::clamp(useful, 0.0, 1.0),
-         core + name + ", which posts and completes messages,",
-         rate > 0 ? duration(useful * cores * 1e3 / rate) + " a message" : std::string()});
-  }
-}
-
-/// Units of which nothing better is known. A unit that stands for a line or a CPU lends it its own
-/// count of busy time, which knows about gaps that bytes do not show.
-void add_units(const Result& result, std::vector<Resource>& resources) {
-  const std::size_t others = resources.size();
-  for (const UnitResult& unit : result.units) {
-    const auto end = resources.begin() + static_cast<std::ptrdiff_t>(others);
-    const auto same = std::find_if(resources.begin(), end,
-                                   [&](const Resource& r) { return r.name == unit.name; });
-    if (same != end) {
-      const bool is_cpu = same->kind == "cpu";
-      if (!is_cpu && unit.utilization > same->utilization) {
-        // What its bytes say is of another time.
-        if (unit.utilization > same->utilization + kAsBusy) same->figures.clear();
-        same->utilization = unit.utilization;
-      }
-      continue;
-    }
-    const std::string figures =
-        result.message_rate_mops > 0
-            ? "at " + readable(result.message_rate_mops) + " M messages/s in all"
-            : std::string();
-    resources.push_back(
-        {unit.name, without_digits(unit.name), unit.utilization, "the unit " + unit.name, figures});
-  }
-}
-
-/// The busiest first; equals in the order of the report.
-std::vector<Resource> ranked_resources(const Result& result) {
-  std::vector<Resource> resources;
-  add_pcie(result, resources);
-  add_links(result, resources);
-  add_cpus(result, resources);
-  add_units(result, resources);
-  const auto busier = [](const Resource& a, const Resource& b) {
-    return a.utilization > b.utilization;
-  };
-  // Of alike resources that are as busy, the first host's: it sends in most workloads.
-  const std::vector<Resource> as_reported = resources;
-  std::stable_sort(resources.begin(), resources.end(), busier);
-  const Resource first = resources.empty() ? Resource{} : resources.front();
-  const auto alike = [&first](const Resource& r) {
-    return r.kind == first.kind && r.utilization >= first.utilization - kAsBusy;
-  };
-  const auto named = std::find_if(as_reported.begin(), as_reported.end(), alike);
-  if (named == as_reported.end()) return resources;
-  const auto at = std::find_if(resources.begin(), resources.end(),
-                               [&](const Resource& r) { return r.name == named->name; });
-  std::rotate(resources.begin(), at, at + 1);
-  return resources;
 }
 
 std::string capitalized(std::string sentence) {
@@ -199,6 +75,34 @@ Bottleneck without_stages(const std::vector<Resource>& ranked) {
   return bottleneck;
 }
 
+/// Messages that go one way and the other in turn keep alike resources of both ends busy in turn.
+bool goes_to_and_fro(const Scenario& scenario) {
+  return scenario.op == "write" || scenario.op == "write_imm" || scenario.op == "send" ||
+         scenario.op == "send_imm";
+}
+
+/// One message at a time, but so long a one, or so slow a resource, that this is always busy: with
+/// messages to and fro, at one end or the other.
+std::optional<Bottleneck> busy_with_one(const Result& result, const std::vector<Resource>& ranked) {
+  if (ranked.empty()) return std::nullopt;
+  if (ranked.front().utilization >= kSaturated) return saturated(ranked);
+  if (!goes_to_and_fro(result.scenario) || result.flows.size() != 1) return std::nullopt;
+  const Resource& first = ranked.front();
+  double both = 0;
+  for (const Resource& resource : ranked) {
+    if (resource.kind == first.kind) both += resource.utilization;
+  }
+  if (both < kSaturated) return std::nullopt;
+  Bottleneck bottleneck;
+  bottleneck.unit = first.name;
+  bottleneck.utilization = std::min(1.0, both);
+  bottleneck.why = first.subject + ", or that of the other end, is busy " +
+                   percent(bottleneck.utilization) +
+                   " of the time: one of the two with each message";
+  add_next(bottleneck, nullptr);
+  return bottleneck;
+}
+
 Bottleneck longest_stage(const Result& result, const std::vector<Resource>& ranked) {
   std::vector<stats::Stage> stages;
   for (std::size_t i = 0; i < stats::kStageCount; ++i) {
@@ -249,10 +153,25 @@ std::string worst_cache(const Result& result, const char* part) {
   return " (" + percent(worst_rate) + " of look-ups hit in " + worst->name + ")";
 }
 
+/// Whether a unit is that direction of a PCIe link.
+bool is_pcie(const std::string& unit, const std::string& direction) {
+  return unit.find(".pcie." + direction) != std::string::npos;
+}
+
 /// What the wait is for; empty when it follows from a limit elsewhere.
 std::string wait_clause(const Result& result, const UnitResult& unit, stats::StallCause cause) {
   switch (cause) {
     case stats::StallCause::kNoCredit:
+      if (is_pcie(unit.name, "to_host")) {
+        return "PCIe credits of the root complex: its buffers (pcie.root_credits) are smaller than "
+               "the "
+               "rate times the round trip, or it takes writes too slowly (memory.bandwidth, "
+               "pcie.ordering_time, pcie.relaxed_time)";
+      }
+      if (is_pcie(unit.name, "to_device")) {
+        return "PCIe credits of the device: its buffers (pcie.device_credits) are smaller than the "
+               "rate times the round trip";
+      }
       return "flow-control credits: the buffer behind it is smaller than the rate times the round "
              "trip (nic.rx_buffer, switch.buffer; an InfiniBand lane never has more than 128 KiB) "
              "or is freed too slowly";
@@ -285,6 +204,18 @@ bool credits_hold_tags(const Result& result, const UnitResult& waiting) {
   });
 }
 
+/// A port waits for a receiver that waits itself, to write to its host: what the PCIe link there
+/// waits for is the reason of both.
+bool follows_from_pcie(const Result& result, const UnitResult& waiting, stats::StallCause cause) {
+  const bool for_receiver =
+      cause == stats::StallCause::kNoCredit || cause == stats::StallCause::kPaused;
+  if (!for_receiver || waiting.name.find(".port") == std::string::npos) return false;
+  const auto credit = static_cast<std::size_t>(stats::StallCause::kNoCredit);
+  return std::any_of(result.units.begin(), result.units.end(), [&](const UnitResult& unit) {
+    return is_pcie(unit.name, "to_host") && unit.stalled[credit] >= kStalledMost;
+  });
+}
+
 /// The longest wait for something that is itself not busy, if it lasts for a larger share of the
 /// time than `share`.
 std::optional<Bottleneck> longest_wait(const Result& result, const std::vector<Resource>& ranked,
@@ -302,6 +233,7 @@ std::optional<Bottleneck> longest_wait(const Result& result, const std::vector<R
         continue;
       }
       if (cause == stats::StallCause::kNoTag && credits_hold_tags(result, unit)) continue;
+      if (follows_from_pcie(result, unit, cause)) continue;
       longest = &unit;
       longest_cause = cause;
       share = unit.stalled[i];
@@ -343,24 +275,28 @@ std::optional<Bottleneck> held_port(const Result& result, const std::vector<Reso
   return bottleneck;
 }
 
-/// The places between scheduler and wire are taken nearly all the time, and nothing behind them is
-/// busy.
-std::optional<Bottleneck> transmit_slots(const Result& result,
-                                         const std::vector<Resource>& ranked) {
+/// The places between scheduler and wire are taken for `share` of the time or longer, and nothing
+/// behind them is busy.
+std::optional<Bottleneck> transmit_slots(const Result& result, const std::vector<Resource>& ranked,
+                                         double share) {
   constexpr auto kFull = static_cast<std::size_t>(stats::StallCause::kDownstreamFull);
   const auto waits_less = [](const UnitResult& a, const UnitResult& b) {
     return a.stalled[kFull] < b.stalled[kFull];
   };
   const auto unit = std::max_element(result.units.begin(), result.units.end(), waits_less);
-  if (unit == result.units.end() || unit->stalled[kFull] < kSaturated) return std::nullopt;
+  if (unit == result.units.end() || unit->stalled[kFull] < share) return std::nullopt;
   Bottleneck bottleneck;
-  bottleneck.unit = "nic.tx_slots";
+  const bool buffer = result.scenario.buffer_before_slots;
+  bottleneck.unit = buffer ? "nic.tx_buffer" : "nic.tx_slots";
   bottleneck.utilization = std::min(1.0, unit->stalled[kFull]);
-  bottleneck.why = busiest_clause(ranked) + ", but " + unit->name + " waits " +
-                   percent(bottleneck.utilization) +
-                   " of the time for one of the nic.tx_slots packets between it and the wire: too "
-                   "few for the time that each takes through there (translation, reading payload "
-                   "over PCIe, packetizer)";
+  bottleneck.why =
+      busiest_clause(ranked) + ", but " + unit->name + " waits " + percent(bottleneck.utilization) +
+      " of the time for " +
+      (buffer ? "room in the nic.tx_buffer bytes of payload between it and the wire: too "
+                "small"
+              : "one of the nic.tx_slots packets between it and the wire: too few") +
+      " for the time that each packet takes through there (translation, reading payload "
+      "over PCIe, packetizer)";
   add_next(bottleneck, next_resource(ranked, ""));
   return bottleneck;
 }
@@ -577,7 +513,10 @@ std::optional<Bottleneck> failure(const Result& result) {
 Bottleneck limit_of(const Result& result) {
   const std::vector<Resource> ranked = ranked_resources(result);
   if (auto failed = failure(result)) return *failed;
-  if (result.scenario.latency_pattern) return longest_stage(result, ranked);
+  if (result.scenario.latency_pattern) {
+    const std::optional<Bottleneck> busy = busy_with_one(result, ranked);
+    return busy ? *busy : longest_stage(result, ranked);
+  }
   const double busiest = ranked.empty() ? 0 : ranked.front().utilization;
   // Shares of uneven flows mean something only when they are of the time in which all ran.
   const bool together = std::any_of(result.links.begin(), result.links.end(), [](const auto& link) {
@@ -589,13 +528,19 @@ Bottleneck limit_of(const Result& result) {
     if (auto losses = recovery(result, ranked)) return *losses;
   }
   if (auto wait = longest_wait(result, ranked, std::max(busiest, kStalledMost))) return *wait;
+  const std::optional<Bottleneck> port = held_port(result, ranked);
+  // A wire that is idle now and then, though there is always something to send, waits for the
+  // transmit path.
+  if (busiest >= kSaturated && busiest < kAllTheTime && !port && ranked.front().kind == "wire") {
+    if (auto slots = transmit_slots(result, ranked, kAllTheTime)) return *slots;
+  }
   if (busiest >= kSaturated) return saturated(ranked);
-  if (auto port = held_port(result, ranked)) return *port;
+  if (port) return *port;
   if (auto recvs = receiver_not_ready(result, ranked)) return *recvs;
   if (auto hold = longest_hold(result, ranked)) return *hold;
   if (auto losses = recovery(result, ranked)) return *losses;
   if (auto rates = congestion(result, ranked)) return *rates;
-  if (auto slots = transmit_slots(result, ranked)) return *slots;
+  if (auto slots = transmit_slots(result, ranked, kSaturated)) return *slots;
   return window(result, ranked);
 }
 

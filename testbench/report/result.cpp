@@ -50,6 +50,9 @@ Scenario scenario_of(const config::Config& config, const nlohmann::ordered_json&
     scenario.read_window = std::min(config.transport.max_rd_atomic, config.nic.max_rd_atomic);
   }
   scenario.link_gbps = config.link.rate.to_gbps();
+  const std::uint64_t packet = std::min<std::uint64_t>(workload.msg_size, config.transport.mtu);
+  scenario.buffer_before_slots =
+      config.nic.tx_buffer > 0 && config.nic.tx_buffer < packet * config.nic.tx_slots;
   return scenario;
 }
 

@@ -39,6 +39,8 @@ struct Scenario {
   /// READs and atomics in flight on a QP; 0: the operation has no such limit.
   std::uint32_t read_window = 0;
   double link_gbps = 0;
+  /// Fewer of its packets fill nic.tx_buffer than there are nic.tx_slots.
+  bool buffer_before_slots = false;
 };
 
 /// The scenario of a configuration and its keys as resolved (names of enumerators are taken there).

@@ -33,6 +33,10 @@ void collect_host_side(host::Host& host, const std::string& name, Time start, Ti
   host::RootComplex& root = host.root_complex;
   host::MemorySystem& memory = root.memory_system();
   result.units.push_back(unit_result(root.unit(), start, now));
+  if (const host::OrderingPoint* ordering = root.ordering()) {
+    result.units.push_back(unit_result(ordering->strict_unit(), start, now));
+    result.units.push_back(unit_result(ordering->relaxed_unit(), start, now));
+  }
   result.units.push_back(unit_result(memory.dram_unit(), start, now));
   if (memory.is_remote()) result.units.push_back(unit_result(memory.socket_link(), start, now));
   if (host.peer != nullptr) {

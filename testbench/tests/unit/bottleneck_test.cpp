@@ -257,6 +257,77 @@ TEST(Bottleneck, ReadSlotsAreHeldForWhatTheirNumberAndTheRateTell) {
       << bottleneck.why;
 }
 
+UnitResult waiting(const std::string& name, double utilization, stats::StallCause cause,
+                   double share) {
+  UnitResult result = unit(name, utilization);
+  result.stalled[static_cast<std::size_t>(cause)] = share;
+  return result;
+}
+
+TEST(Bottleneck, PostedCreditsAreNamedWithTheirKeys) {
+  // The receiver waits for its host, and the sender for the receiver: longer, but for that reason.
+  Result result = bandwidth_result();
+  result.units.push_back(waiting("host0.nic.port", 0.1, stats::StallCause::kNoCredit, 0.9));
+  result.units.push_back(waiting("host1.pcie.to_host", 0.1, stats::StallCause::kNoCredit, 0.8));
+  const Bottleneck bottleneck = find_bottleneck(result);
+  EXPECT_EQ(bottleneck.unit, "host1.pcie.to_host");
+  EXPECT_TRUE(says(bottleneck, "pcie.root_credits")) << bottleneck.why;
+  EXPECT_FALSE(says(bottleneck, "nic.rx_buffer")) << bottleneck.why;
+  // A device that takes too little has keys of its own; a port without a waiting host as before.
+  result.units.pop_back();
+  EXPECT_TRUE(says(find_bottleneck(result), "nic.rx_buffer"));
+  result.units[0] = waiting("host1.pcie.to_device", 0.1, stats::StallCause::kNoCredit, 0.8);
+  EXPECT_TRUE(says(find_bottleneck(result), "pcie.device_credits"));
+}
+
+TEST(Bottleneck, OrderOfWritesIsNamedWithItsKeys) {
+  Result result = bandwidth_result();
+  result.units.push_back(unit("host1.host.root_complex.strict_order", 0.99));
+  EXPECT_TRUE(says(find_bottleneck(result), "pcie.ordering_time")) << find_bottleneck(result).why;
+  result.units[0].name = "host1.host.root_complex.relaxed_order";
+  EXPECT_TRUE(says(find_bottleneck(result), "pcie.relaxed_time")) << find_bottleneck(result).why;
+}
+
+TEST(Bottleneck, TheNarrowerOfTransmitSlotsAndBuffer) {
+  Result result = bandwidth_result();
+  result.units.push_back(
+      waiting("host0.nic.sq_scheduler", 0.1, stats::StallCause::kDownstreamFull, 1.0));
+  EXPECT_EQ(find_bottleneck(result).unit, "nic.tx_slots");
+  result.scenario.buffer_before_slots = true;
+  EXPECT_EQ(find_bottleneck(result).unit, "nic.tx_buffer");
+  // A wire that is idle now and then although there is always something to send waits for it, too.
+  LinkResult link;
+  link.name = "host0.nic.port";
+  link.rate_gbps = 100;
+  link.wire_bytes = 1'110'000;  // in 100 us: 88.8 %
+  result.links.push_back(link);
+  EXPECT_EQ(find_bottleneck(result).unit, "nic.tx_buffer");
+  result.links[0].wire_bytes = 1'240'000;
+  EXPECT_EQ(find_bottleneck(result).unit, "host0.nic.port");
+}
+
+TEST(Bottleneck, OneLongMessageAtATimeKeepsAWireBusy) {
+  Result result = test::sample_result();
+  result.links.clear();
+  for (const char* name : {"host0.nic.port", "host1.nic.port"}) {
+    LinkResult link;
+    link.name = name;
+    link.rate_gbps = 100;
+    link.wire_bytes = 62'000;  // in 10 us: 49.6 %, there and back in turn
+    result.links.push_back(link);
+  }
+  const Bottleneck ping_pong = find_bottleneck(result);
+  EXPECT_EQ(ping_pong.unit, "host0.nic.port");
+  EXPECT_NEAR(ping_pong.utilization, 0.992, 1e-9);
+  EXPECT_TRUE(says(ping_pong, "or that of the other end, is busy 99 %")) << ping_pong.why;
+  // A READ's data come one way only.
+  result.scenario.op = "read";
+  EXPECT_TRUE(says(find_bottleneck(result), "saturates nothing"));
+  result.links[1].wire_bytes = 124'000;
+  EXPECT_EQ(find_bottleneck(result).unit, "host1.nic.port");
+  EXPECT_FALSE(says(find_bottleneck(result), "saturates nothing"));
+}
+
 TEST(Bottleneck, EmptyResultIsNoReasonToFail) {
   EXPECT_EQ(find_bottleneck(Result()).unit, "workload");
   Result latency;
