@@ -11,6 +11,7 @@
 #include "config/validation.h"
 #include "protocol/ib_headers.h"
 #include "protocol/pfc_headroom.h"
+#include "protocol/wqe.h"
 
 /// What `auto` stands for, key by key.
 namespace rnic::config {
@@ -25,6 +26,23 @@ std::uint32_t automatic_mtu(const Config& config) {
   if (config.transport.protocol == Protocol::kIwarp) return link == 0 ? kJumbo : link;
   if (link == 0 || config.transport.protocol == Protocol::kIb) return kLargestPathMtu;
   return protocol::roce_path_mtu(link);
+}
+
+/// What goes to the device with the doorbell: payload in a WQE that is larger than a BlueFlame
+/// register would have to be fetched, which takes as long as fetching the payload itself, or
+/// longer.
+std::uint32_t automatic_inline(const Config& config) {
+  if (!config.nic.blueflame) return config.nic.max_inline;
+  using protocol::kWqeSegmentBytes;
+  constexpr std::uint32_t kInlineHeader = 4;
+  std::uint32_t overhead = kWqeSegmentBytes + kInlineHeader;  // control segment
+  const WorkloadConfig& workload = config.workload;
+  if (workload.op != Op::kSend && workload.op != Op::kSendImm) {
+    overhead += kWqeSegmentBytes;  // remote address
+  }
+  if (config.transport.type == TransportType::kUd) overhead += 3 * kWqeSegmentBytes;
+  const std::uint32_t room = config.nic.blueflame_blocks * protocol::kWqeBlockBytes;
+  return std::min(config.nic.max_inline, room > overhead ? room - overhead : 0);
 }
 
 /// Packets in flight: twice what the path holds, and what short paths need to absorb jitter.
@@ -148,7 +166,7 @@ std::string automatic_text(std::string_view key, const Config& config) {
     return std::to_string(acknowledged ? workload.depth
                                        : std::max(workload.depth, kUnacknowledged));
   }
-  if (key == "workload.inline_max") return std::to_string(latency ? config.nic.max_inline : 0);
+  if (key == "workload.inline_max") return std::to_string(latency ? automatic_inline(config) : 0);
   if (key == "workload.signal_every") {
     return std::to_string(
         latency || workload.outstanding > 0 ? 1U : std::clamp(workload.depth / 4, 1U, 100U));

@@ -109,7 +109,9 @@ void add_messages(ParameterTable& table) {
       .range(0, 960)
       .or_auto()
       .assumed("perftest: the device's limit for *_lat, 0 for *_bw")
-      .means("largest payload put into the WQE; auto: nic.max_inline for latency, else 0");
+      .means(
+          "largest payload put into the WQE; auto: for latency nic.max_inline, or what fits "
+          "nic.blueflame_blocks beside the WQE's header; else 0");
 }
 
 /// A small message beside bulk data.

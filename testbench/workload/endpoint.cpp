@@ -155,6 +155,11 @@ host::MemoryRegion Endpoint::register_for_message(std::uint64_t address, std::ui
   return result.region;
 }
 
+bool Endpoint::lacks_translations(std::uint64_t bytes) const {
+  const std::uint64_t pages = bytes / config_.memory.page_size;
+  return pages > host.context_memory.free_mtt_count();
+}
+
 void Endpoint::register_buffer(std::uint64_t base, std::uint64_t bytes,
                                std::vector<host::MemoryRegion>& out) {
   const bool implicit = config_.workload.odp == config::OnDemand::kImplicit;
@@ -165,6 +170,14 @@ void Endpoint::register_buffer(std::uint64_t base, std::uint64_t bytes,
       continue;
     }
     const auto result = host.verbs.reg_mr(core, pd_, base + i * bytes, bytes, access_flags());
+    if (result.status == Status::kEnomem && lacks_translations(bytes)) {
+      throw ConfigError("registering " + std::to_string(bytes) + " bytes on host " +
+                        std::to_string(index_) +
+                        " fails with ENOMEM: the device's table has room for " +
+                        std::to_string(host.context_memory.free_mtt_count()) +
+                        " more pages (remedy: larger ones, memory.page_size=2MiB, or a smaller "
+                        "workload.mr_size)");
+    }
     if (result.status != Status::kOk) {
       throw ConfigError("registering " + std::to_string(bytes) + " bytes on host " +
                         std::to_string(index_) + " fails with " + host::status_name(result.status) +

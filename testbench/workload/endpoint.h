@@ -96,6 +96,8 @@ class Endpoint {
   std::uint32_t access_flags() const;
   host::MemoryRegion implicit_region();
   void bring_in(const host::MemoryRegion& region, std::uint64_t address, std::uint64_t bytes);
+  /// Whether regions of so many bytes find no room in the table of translations any more.
+  bool lacks_translations(std::uint64_t bytes) const;
   void register_buffer(std::uint64_t base, std::uint64_t bytes,
                        std::vector<host::MemoryRegion>& out);
 

@@ -41,7 +41,7 @@ TEST(LoaderTest, DefaultsAreValidAndResolved) {
   EXPECT_EQ(json["transport.protocol"], "ib");
   EXPECT_EQ(json["iommu.enabled"], false);
   for (const auto& [key, value] : json.items()) {
-    if (key == "output.progress") continue;  // there, auto is a choice, not a value to resolve
+    if (key == "output.progress") continue;     // there, auto is a choice, not a value to resolve
     if (key == "pcie.dllp_overhead") continue;  // the link works it out from its generation
     EXPECT_NE(value, "auto") << key;
   }
@@ -71,6 +71,17 @@ TEST(LoaderTest, AutomaticValuesFollowTheirKeys) {
                 .config.workload.signal_every,
             1U);
   EXPECT_EQ(load_from({{"nic.max_inline", "64"}}).config.workload.inline_max, 64U);
+  // Four blocks of 64 B: 16 of control, 16 of remote address and 4 of inline header leave 220 B to
+  // a WRITE, 236 to a SEND, and 188 where 48 B of address go before. A WQE that is fetched is as
+  // long as the device allows.
+  const auto inlined = [](const testbench::Settings& more) {
+    return load_from(testbench::with({{"nic.max_inline", "400"}}, more)).config.workload.inline_max;
+  };
+  EXPECT_EQ(inlined({{"workload.op", "write"}}), 220U);
+  EXPECT_EQ(inlined({{"workload.op", "send"}}), 236U);
+  EXPECT_EQ(inlined({{"workload.op", "send"}, {"transport.type", "ud"}}), 188U);
+  EXPECT_EQ(inlined({{"nic.blueflame_blocks", "2"}}), 92U);
+  EXPECT_EQ(inlined({{"nic.blueflame", "false"}}), 400U);
   EXPECT_EQ(load_from({{"transport.mtu", "256"}, {"transport.mtu", "auto"}}).config.transport.mtu,
             4096U);
 }
