@@ -147,6 +147,10 @@ _CX5 = Device("connectx5", (
 
 _CX6 = Device("connectx6", (
     _link("hdr200", 200, _bandwidth("CX6HDR", 1 << 20)),
+    # What a message of one queue pair takes between those that the core and those that the wire limits.
+    Block("engine", "connectx6", (Parameter("nic.qp_rate", 196, 300, 210, "Gbps", 0),
+                                  _time("nic.qp_message_time", 0, 300, 120)),
+          _ids("CX6HDR-034..036"), evaluations=18),
     Block("host", "epyc_vm", (_time("cpu.doorbell_stall", 100, 600, 300),),
           _ids("CX6HDR-028..030"), evaluations=8),
     Block("vm", "epyc_vm", (_time("memory.read_latency", 100, 900, 500),

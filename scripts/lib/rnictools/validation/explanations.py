@@ -23,7 +23,7 @@ _REASONS: list[tuple[_Test, str]] = [
     (_about(r"CX3QDR"),
      "measured rates of one queue pair jump between 5.2 and 7.5 M/s from size to size: the core's "
      "clock, not the NIC"),
-    (_about(r"CX3ROCE40"), "a ConnectX-3 Pro in a newer server, simulated as a ConnectX-3 in an old one"),
+    (_about(r"CX3ROCE40"), "a ConnectX-3 Pro, simulated as a ConnectX-3"),
     (_about(r"CX5EDRGPU|ROCE100GPU|ROCE100A100"),
      "buffers were in GPU memory, of which nothing but that is told; here behind a PCIe switch that "
      "NIC and GPU share"),
@@ -32,8 +32,6 @@ _REASONS: list[tuple[_Test, str]] = [
      "a GPU's threads share queue pairs and doorbells in ways that the program here does not"),
     (_about(r"CX7QP-011"), "at most 0.1 by the source; the same study's 0.3 at about as many are met"),
     (_about(r"CX7QP"), "contexts in both roles: a GPU's and a host's program differ as much as this"),
-    (_about(r"VAL", lambda s: "coroutine" in s.point.other_params),
-     "each READ of a coroutine costs that program some 0.4 us of its core"),
     (_about(r"VAL"), "windows that are posted and waited for: threads here keep more in step"),
     (_about(r"RBENCH-003"),
      "2,500 queue pairs: here half of a context is read for each miss, there more, it seems"),
