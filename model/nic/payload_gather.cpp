@@ -12,6 +12,17 @@ namespace rnic::nic {
 using stats::Stage;
 using transport::TxPlan;
 
+namespace {
+
+/// Whether a READ's response packet begins on the page where the READ does: the check has found
+/// that one.
+bool in_first_page(const TxPlan& plan) {
+  constexpr std::uint64_t kPage = 4096;
+  return plan.address / kPage == (plan.address - plan.message_offset) / kPage;
+}
+
+}  // namespace
+
 PayloadGather::PayloadGather(const sc_core::sc_module_name& name, transport::Transport& transport,
                              protocol::FramePool& frames, Pool<TxJob>& jobs, bool move_bytes)
     : sc_module(name),
@@ -68,8 +79,7 @@ void PayloadGather::next_piece(TxJob* job, Time t) {
   request.check_address = request.address = piece.address;
   request.check_length = request.length = piece.length;
   request.responder = job->plan.is_response;
-  request.follows_check =
-      job->plan.payload == TxPlan::Payload::kRemote && job->plan.message_offset == 0;
+  request.follows_check = job->plan.payload == TxPlan::Payload::kRemote && in_first_page(job->plan);
   request.client = this;
   request.owner = job;
   translation->translate(request, t);

@@ -107,7 +107,7 @@ TEST(CaseSC, SC04_ManyQueuePairs) {
   const double peak = rate_of(run("16"));
   EXPECT_NEAR(rate_of(run("60")), peak, 0.02 * peak);
   double before = peak;
-  for (const char* qps : {"96", "192", "580"}) {
+  for (const char* qps : {"96", "288", "580"}) {
     const ProgramRun many = run(qps);
     EXPECT_LT(rate_of(many), before * 1.01) << qps;
     before = rate_of(many);

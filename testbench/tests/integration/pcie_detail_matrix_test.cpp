@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "support/program.h"
 
@@ -87,8 +89,12 @@ INSTANTIATE_TEST_SUITE_P(Platform, PcieDetailMatrix, ::testing::ValuesIn(platfor
 /// Reads that go out between writes which are on their way already: with few tags each nanosecond
 /// that they wait for those counts.
 TEST(PcieDetail, FewTagsAndWritesThatComeBetween) {
-  for (const char* size : {"256", "777", "2KiB"}) {
-    const auto gbps = [size](const char* detail) {
+  const std::vector<std::pair<const char*, const char*>> slots{
+      {"256", "8"}, {"777", "8"}, {"512", "16"}};
+  for (const auto& [bytes, width] : slots) {
+    const char* size = bytes;
+    const char* lanes = width;
+    const auto gbps = [size, lanes](const char* detail) {
       return run_well({{"workload.op", "write"},
                        {"workload.pattern", "bandwidth"},
                        {"workload.msg_size", size},
@@ -99,7 +105,7 @@ TEST(PcieDetail, FewTagsAndWritesThatComeBetween) {
                        {"workload.alignment", "1"},
                        {"workload.bidirectional", "true"},
                        {"pcie.gen", "3"},
-                       {"pcie.lanes", "8"},
+                       {"pcie.lanes", lanes},
                        {"pcie.read_tags", "4"},
                        {"pcie.detail", detail},
                        {"sim.payload", "none"}})

@@ -88,7 +88,7 @@ TEST(SlowMemory, AnyPartOfTheWayToItHoldsTheWire) {
                           {"pcie.ordering_time", "256ns"},
                           {"pcie.ordering_overlap", "8"}},
                          256 * 8 / 32.0,
-                         "host1.pcie.to_host"}};
+                         ".strict_order"}};
   for (const Part& part : parts) {
     for (const char* detail : {"fast", "tlp"}) {
       SCOPED_TRACE(std::string(part.unit) + " " + detail);
