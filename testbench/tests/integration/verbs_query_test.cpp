@@ -305,7 +305,7 @@ TEST(QueryQp, AnIdleQueuePairIsSmall) { EXPECT_LE(sizeof(host::verbs::QueuePair)
 
 /// The codes that ConnectX adds to a status.
 TEST(VendorError, TellsOneFailureFromAnother) {
-  VerbsRig rig({{"transport.protocol", "rocev2"}});
+  VerbsRig rig(Settings{{"transport.protocol", "rocev2"}});
   rig.run([&] {
     rig.connect();
     const RigBuffer mine = rig.a.buffer(4096, 0);  // no place for what a READ brings
