@@ -359,6 +359,9 @@ void CommandUnit::reset(QpContext& qp, Time now) {
   qp.retry_deadline = kTimeNever;
   qp.failed = qp.recv_told = false;
   qp.migration.reset();
+  for (TxJob* job = qp.tx_head; job != nullptr; job = job->next) {
+    job->failed = job->dropped = true;  // its payload is being read, and nobody wants it any more
+  }
   for (RxJob* first : {qp.rx_head, qp.early}) {
     for (RxJob* job = first; job != nullptr; job = job->next) job->forsaken = true;
   }
