@@ -97,6 +97,18 @@ bool is_auto(const Parameter& parameter, const Value& value) {
   return parameter.automatic && word != nullptr && *word == "auto";
 }
 
+/// What a command line asks for and a program has of its own. (A file, as every preset, may say
+/// more than one run uses.)
+void check_program_is_alone(const std::vector<Setting>& settings, const Config& config) {
+  if (config.workload.program == Program::kNone) return;
+  for (const Setting& setting : settings) {
+    if (setting.origin != "--" || setting.key != "workload.op") continue;
+    throw ConfigError("--workload.op=" + setting.text +
+                      " does not go with workload.program, which has operations of its own "
+                      "(remedy: leave out one)");
+  }
+}
+
 std::size_t index_of(const Parameter& parameter) {
   return static_cast<std::size_t>(&parameter - parameters().data());
 }
@@ -126,6 +138,7 @@ LoadedConfig load(const std::vector<Setting>& settings) {
     }
   }
   validate(loaded.config);
+  check_program_is_alone(settings, loaded.config);
   loaded.without_effect = without_effect(settings, loaded.config);
   for (const Parameter& parameter : parameters()) {
     loaded.resolved.emplace_back(parameter.key, std::move(values[index_of(parameter)]));

@@ -421,7 +421,23 @@ std::string_view to_string(Kind kind) {
   return "list";
 }
 
+namespace {
+
+/// The shortest of `candidates` that goes on where `word` ends between two words; or empty.
+std::string continued(std::string_view word, const std::vector<std::string>& candidates) {
+  std::string best;
+  for (const std::string& candidate : candidates) {
+    if (candidate.size() <= word.size() || candidate.compare(0, word.size(), word) != 0) continue;
+    if (candidate[word.size()] != '_' && candidate[word.size()] != '.') continue;
+    if (best.empty() || candidate.size() < best.size()) best = candidate;
+  }
+  return best;
+}
+
+}  // namespace
+
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
+  if (std::string whole = continued(word, candidates); !whole.empty()) return whole;
   std::string best;
   // Beyond half of the word, a resemblance is chance.
   std::size_t best_distance = std::max<std::size_t>(3, word.size() / 2) + 1;
@@ -435,24 +451,7 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
   return best;
 }
 
-namespace {
-
-/// The shortest key that goes on where `key` ends between two words; empty: there is none.
-std::string continued(std::string_view key) {
-  std::string best;
-  for (const Parameter& parameter : parameters()) {
-    const std::string_view known = parameter.key;
-    if (known.size() <= key.size() || known.substr(0, key.size()) != key) continue;
-    if (known[key.size()] != '_' && known[key.size()] != '.') continue;
-    if (best.empty() || known.size() < best.size()) best = known;
-  }
-  return best;
-}
-
-}  // namespace
-
 std::string nearest_key(std::string_view key) {
-  if (std::string whole = continued(key); !whole.empty()) return whole;
   std::vector<std::string> keys;
   for (const Parameter& parameter : parameters()) {
     const std::string& known = parameter.key;

@@ -177,9 +177,11 @@ PlanStatus RcTransport::plan_request(QueuePair& qp, Time now, TxPlan& plan) {
 
 /// In the order in which plan_request() asks.
 Hold RcTransport::held_by(const QueuePair& qp, Time now) const {
+  const bool refused = qp.rnr_until > now;
+  if (refused && qp.resend_due) return Hold::kReceiverNotReady;  // all else has been sent
   const SendEntry* entry = qp.entry(qp.tx_number);
   if (entry == nullptr || entry->finished) return Hold::kNone;
-  if (qp.rnr_until > now) return Hold::kReceiverNotReady;
+  if (refused) return Hold::kReceiverNotReady;
   if (entry->issued) return Hold::kWindow;
   if (!fence_passed(qp, *entry)) return Hold::kFence;
   if (entry->answered_by_response() && qp.outstanding_reads >= qp.max_rd_atomic) {

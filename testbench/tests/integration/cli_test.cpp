@@ -70,6 +70,7 @@ TEST(CliTest, CommandLineMistakes) {
   expect_error("run surplus", 2, "unexpected argument 'surplus'");
   expect_error("run --nic.clok=1GHz", 2, "unknown option '--nic.clok' (nearest: --nic.clock)");
   expect_error("run --nic.cloc=1GHz", 2, "nearest: --nic.clock");  // no abbreviations
+  expect_error("run --link.drop=5", 2, "(nearest: --link.drop_list)");
   expect_error("run -x", 2, "unknown option '-x'");
   expect_error("run --nic.clock", 2, "needs a value");
   expect_error("run --nic.clock=", 2, "needs a value");
@@ -92,6 +93,8 @@ TEST(CliTest, BadValues) {
   expect_error("run --transport.mtu=1500", 2, "transport.protocol=ib");
   expect_error("run --link.ets=1:10", 2, "link.vl_arb_high");
   expect_error("run --workload.program=kv_store --workload.op=dma_read", 2, "workload.program");
+  expect_error("run --workload.program=kv_store --workload.op=read", 2, "--workload.op=read");
+  expect_error("run --workload.program=kv_store --workload.traffic=ring", 2, "workload.traffic");
   expect_error("run --workload.program=kv_store --transport.type=ud", 2, "workload.program");
   expect_error("run --workload.op=read --transport.protocol=iwarp --workload.sges=3", 2,
                "workload.sges=1");

@@ -52,6 +52,31 @@ TEST(RecvSupply, TheReportNamesTheReceiverThatHasNone) {
   EXPECT_EQ(why.find("losses"), std::string::npos) << why;
 }
 
+// Each RNR NAK costs 0.64 ms (code 12), and of all that time the sender is told to wait, whatever
+// else it waits for, or has nothing left to send but that once more. The stages say so, too: the
+// wait is in the send queue, or behind what is held for the message that was refused.
+TEST(RecvSupply, TheWaitForRecvsIsTheSendersWait) {
+  for (const Settings& more : {Settings{},
+                               {{"transport.end_to_end_credits", "true"}},
+                               {{"transport.recovery", "selective_repeat"}},
+                               {{"transport.window", "2"}},
+                               {{"workload.post_batch", "16"}, {"workload.signal_every", "16"}}}) {
+    const ProgramRun run = run_well(with(with(kSends, {{"workload.depth", "64"},
+                                                       {"workload.recv_depth", "4"},
+                                                       {"workload.recv_cost", "50us"},
+                                                       {"transport.min_rnr_timer", "12"},
+                                                       {"workload.iterations", "100"}}),
+                                         more));
+    SCOPED_TRACE(text_of(more));
+    ASSERT_EQ(run.status, 0);
+    const double waits = static_cast<double>(run.counter("rnr_nak_retry_err")) * 0.64e6;
+    EXPECT_EQ(run.result["bottleneck"]["unit"], "workload.recv_depth");
+    EXPECT_NEAR(run.number("/bottleneck/utilization"), waits / run.number("/window_ns"), 0.02);
+    EXPECT_LT(run.stage("rx_parse"), 0.01 * run.number("/latency_ns/mean"));
+    EXPECT_GT(run.stage("sq_wait") + run.stage("reorder"), 0.5 * run.number("/latency_ns/mean"));
+  }
+}
+
 TEST(RecvSupply, ARegistrationThatFailsTellsWhatIsThereAlready) {
   const ProgramRun run = run_program({{"nic.max_mr", "4"}, {"workload.mrs", "5"}});
   EXPECT_EQ(run.status, 2);
