@@ -109,8 +109,8 @@ def markdown(scored: Sequence[score.Scored], bound_share: float, figures: Figure
              "100 rather than 104 contexts and 13 rather than 15 packets between scheduler and wire on ConnectX-3 "
              "(RBENCH-058, by shape 7); half of two queue pairs' rate "
              "for one in CX6LOOP; the order of WRITE and READ in SOCC20; hosts of CX5EDRGPU, ROCE100A100 and "
-             "CX6LOOP; what a coroutine takes of its core (VAL, from one thread's rate); how long the runs with losses are (ERPC-035). Errors of those sets are therefore not those of a "
-             "blind test.", "", *_errors(scored), "",
+             "CX6LOOP; what a coroutine takes of its core (VAL, from one thread's rate); how long the runs with "
+             "losses are (ERPC-035). Errors of those sets are therefore not those of a blind test.", "", *_errors(scored), "",
              "<details><summary>By data set</summary>", "", *_sets(scored), "", "</details>", "",
              f"Of {len(SHAPES)} shapes (order, knee, slope) {len(held)} hold in every part:", "",
              "| | shape | parts that hold | what does not |", "|--:|---|--:|---|"]
