@@ -66,16 +66,19 @@ class EventQueue : public sc_core::sc_object, private Timeline::Source {
 
   void fire(Time now) override {
     firing_ = true;
-    while (next() <= now) {
+    Time at;
+    do {  // the source fires when an item is due
       Item item = take_first();
       (owner_->*handler_)(item);
-    }
+      at = next();
+    } while (at <= now);
     firing_ = false;
-    if (const Time at = next(); at != kTimeNever) timeline_.schedule(*this, at);
+    if (at != kTimeNever) timeline_.schedule(*this, at);
   }
 
+  /// Of a heap with items.
   bool heap_is_next() const {
-    return !heap_.empty() && (in_order_.empty() || Later{}(in_order_.front(), heap_.front()));
+    return in_order_.empty() || Later{}(in_order_.front(), heap_.front());
   }
   /// kTimeNever: nothing is posted.
   Time next() const {
@@ -83,7 +86,7 @@ class EventQueue : public sc_core::sc_object, private Timeline::Source {
     return heap_.empty() ? in_order : std::min(in_order, heap_.front().at);
   }
   Item take_first() {
-    if (!heap_is_next()) {
+    if (heap_.empty() || !heap_is_next()) {
       Item item = std::move(in_order_.front().item);
       in_order_.pop_front();
       return item;
@@ -139,11 +142,11 @@ class DelayLine : public sc_core::sc_object, private Timeline::Source {
 
   void fire(Time now) override {
     firing_ = true;
-    while (!ring_.empty() && ring_.front().at <= now) {
+    do {  // the source fires when the first item is due
       Item item = std::move(ring_.front().item);
       ring_.pop_front();
       (owner_->*handler_)(item);
-    }
+    } while (!ring_.empty() && ring_.front().at <= now);
     firing_ = false;
     if (!ring_.empty()) timeline_.schedule(*this, ring_.front().at);
   }

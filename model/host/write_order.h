@@ -22,9 +22,11 @@ class WriteOrder {
     return strict_;
   }
 
-  /// Likewise of a relaxed write of `bytes` bytes to `address`, which passes all others.
+  /// Likewise of a relaxed write of `bytes` bytes to `address`, which passes all others but those
+  /// to the same bytes: a memory controller keeps the order of accesses to a line.
   Time relaxed(Time now, Time instant, std::uint64_t address, std::uint32_t bytes) {
     while (!under_way_.empty() && under_way_.front().visible <= now) under_way_.pop_front();
+    if (instant < relaxed_) instant = behind_overlapping(instant, address, bytes);
     under_way_.push_back({address, address + bytes, instant});
     relaxed_ = std::max(relaxed_, instant);
     return instant;
@@ -34,14 +36,7 @@ class WriteOrder {
   /// ordered, and must not miss what changes the bytes that it reads. (A read that is to push
   /// relaxed writes to other places needs a strict one before it.)
   Time read(Time instant, std::uint64_t address, std::uint32_t bytes) const {
-    Time sampled = std::max(instant, strict_);
-    for (std::size_t i = 0; i < under_way_.size(); ++i) {
-      const Relaxed& write = under_way_[i];
-      if (write.begin < address + bytes && address < write.end) {
-        sampled = std::max(sampled, write.visible);
-      }
-    }
-    return sampled;
+    return behind_overlapping(std::max(instant, strict_), address, bytes);
   }
 
   /// All writes so far are visible by then.
@@ -53,6 +48,17 @@ class WriteOrder {
     std::uint64_t end = 0;
     Time visible{0};
   };
+
+  /// `instant`, or when the last relaxed write to some of these bytes is visible.
+  Time behind_overlapping(Time instant, std::uint64_t address, std::uint32_t bytes) const {
+    for (std::size_t i = 0; i < under_way_.size(); ++i) {
+      const Relaxed& write = under_way_[i];
+      if (write.begin < address + bytes && address < write.end) {
+        instant = std::max(instant, write.visible);
+      }
+    }
+    return instant;
+  }
 
   Time strict_{0};           ///< when the newest strict write is visible
   Time relaxed_{0};          ///< all relaxed ones are visible by then

@@ -55,7 +55,11 @@ void LinkPort::send(Frame* frame, Time ready) {
   queue.push_back(Waiting{frame, ready});
   occupied_lanes_ |= 1U << lane;
   unit_.set_occupancy(now, ++queued_);
-  pump(now);
+  if (free_at_ > now) {
+    tx_alarm_.set(std::max(ready, free_at_));  // all that wait longer have set it
+  } else {
+    pump(now);
+  }
 }
 
 bool LinkPort::may_send(std::uint32_t lane, std::uint32_t bytes, Time now) {

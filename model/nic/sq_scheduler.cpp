@@ -9,7 +9,10 @@ void SqScheduler::ContextWait::resume(Time now) {
   QpContext& context = *qp;
   const bool is_response = response;
   const std::uint32_t kept = lane;
-  owner->waits_.give(this);
+  // The next one to ask, if it is this queue pair again, goes on where it stands
+  // (Waiter::progress).
+  if (owner->next_wait_ != nullptr) owner->waits_.give(owner->next_wait_);
+  owner->next_wait_ = this;
   owner->give_slot(kept, 0);
   if (!owner->full(transmit_lane(context))) {
     owner->serve(context, is_response, now, true);
@@ -81,9 +84,11 @@ Time SqScheduler::idle_time() const {
 }
 
 void SqScheduler::slot_freed(Time t, std::uint32_t lane) {
-  Ring<std::uint32_t>& sent = under_way_[lane];
-  const std::uint32_t bytes = sent.empty() ? 0 : sent.front();
-  if (!sent.empty()) sent.pop_front();
+  std::uint32_t bytes = 0;
+  if (Ring<std::uint32_t>& sent = under_way_[lane]; !sent.empty()) {
+    bytes = sent.front();
+    sent.pop_front();
+  }
   const bool stalled = full_since_ != kTimeNever;
   const bool awaited = give_slot(lane, bytes);
   if (!awaited && !stalled) return;  // nobody's turn depends on it
@@ -251,16 +256,16 @@ void SqScheduler::serve(QpContext& qp, bool response, Time t, bool again) {
     serve_response(qp, t);
     return;
   }
-  ContextWait* wait = waits_.take();
-  wait->scheduler = this;
-  wait->qp = &qp;
-  wait->response = response;
-  if (!contexts->acquire(qp, role_of(qp, response), t, wait, again)) {
-    wait->lane = transmit_lane(qp);
-    take_slot(wait->lane, 0);  // others must not fill the transmit path meanwhile
+  if (next_wait_ == nullptr) next_wait_ = waits_.take();
+  next_wait_->scheduler = this;
+  next_wait_->qp = &qp;
+  next_wait_->response = response;
+  if (!contexts->acquire(qp, role_of(qp, response), t, next_wait_, again)) {
+    next_wait_->lane = transmit_lane(qp);
+    take_slot(next_wait_->lane, 0);  // others must not fill the transmit path meanwhile
+    next_wait_ = nullptr;
     return;
   }
-  waits_.give(wait);
   qp.context_at = t;
   if (response) {
     serve_response(qp, t);
@@ -400,7 +405,7 @@ void SqScheduler::mark_pick(QpContext& qp, const transport::TxPlan& plan) const 
 void SqScheduler::start(QpContext& qp, TxJob* job, Time t) {
   job->lane = transmit_lane(qp, job->plan.entry_number);
   take_slot(job->lane, job->plan.length);
-  under_way_[job->lane].push_back(job->plan.length);
+  if (buffer_ != 0) under_way_[job->lane].push_back(job->plan.length);
   job->qp = &qp;
   job->next = nullptr;
   job->piece = 0;

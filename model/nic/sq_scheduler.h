@@ -114,6 +114,7 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
   protocol::FramePool& frames_;
   Pool<TxJob>& jobs_;
   Pool<ContextWait> waits_;
+  ContextWait* next_wait_ = nullptr;  ///< for the next queue pair that has to wait
   PipelineStage stage_;
   bool by_role_;  ///< whether it matters if a context is needed for a READ
   bool answers_need_context_;

@@ -53,7 +53,7 @@ class RcTraffic {
         pair(random_config(selective_repeat), protocol) {
     const std::uint32_t mtu = 256U << rng_.below(3);
     for (RcSide* side : {&pair.a, &pair.b}) side->qp.mtu = mtu;
-    const auto reads = static_cast<std::uint32_t>(1 + rng_.below(4));
+    const auto reads = static_cast<std::uint16_t>(1 + rng_.below(4));
     for (RcSide* side : {&pair.a, &pair.b}) {
       side->qp.max_rd_atomic = side->qp.max_dest_rd_atomic = reads;
     }

@@ -27,7 +27,7 @@ config::TcpConfig enhanced(ReadyMessage offered, ReadyMessage accepted = ReadyMe
 
 // Request with IRD 1 and ORD 2, reply with IRD 2 and ORD 1.
 TEST(IwarpNegotiation, EachEndKeepsToWhatTheOtherTakes) {
-  for (const std::uint32_t initiator_ord : {2U, 9U}) {
+  for (const std::uint16_t initiator_ord : {std::uint16_t{2}, std::uint16_t{9}}) {
     IwarpRig rig(enhanced(ReadyMessage::kNone));
     rig.a.qp.max_dest_rd_atomic = 1;
     rig.a.qp.max_rd_atomic = initiator_ord;

@@ -159,7 +159,7 @@ TEST(RcTimeout, ResendsFromTheOldestUnacknowledged) {
 }
 
 TEST(RcTimeout, FailsTheOldestAfterRetryCountResends) {
-  for (std::uint32_t retry_count = 0; retry_count <= 7; ++retry_count) {
+  for (std::uint8_t retry_count = 0; retry_count <= 7; ++retry_count) {
     RcPair pair;
     pair.a.qp.retry_count = retry_count;
     pair.restart(100);
@@ -419,7 +419,7 @@ TEST(RcRnr, EveryCodeHasItsWait) {
                                    16,    24,   32,   48,    64,    96,    128,   192,
                                    256,   384,  512,  768,   1024,  1536,  2048,  3072,
                                    4096,  6144, 8192, 12288, 16384, 24576, 32768, 49152};
-  for (std::uint32_t code = 0; code < 32; ++code) {
+  for (std::uint8_t code = 0; code < 32; ++code) {
     SCOPED_TRACE(code);
     RcPair pair;
     pair.b.qp.min_rnr_timer = code;
@@ -495,7 +495,7 @@ TEST(RcRnr, RefusedAtTheFirstPacketOfASendAndTheOnlyOneOfAWrite) {
 }
 
 /// RNR NAKs until the requester gives up or `most` were answered; returns the resends.
-std::uint32_t resends_after_rnr(std::uint32_t rnr_retry, std::uint32_t most, RcPair& pair) {
+std::uint32_t resends_after_rnr(std::uint8_t rnr_retry, std::uint32_t most, RcPair& pair) {
   pair.a.qp.rnr_retry = rnr_retry;
   pair.restart(100);
   pair.a.post_send(0, 10);
@@ -513,7 +513,7 @@ std::uint32_t resends_after_rnr(std::uint32_t rnr_retry, std::uint32_t most, RcP
 }
 
 TEST(RcRnr, RetryLimits) {
-  for (std::uint32_t limit = 0; limit < 7; ++limit) {
+  for (std::uint8_t limit = 0; limit < 7; ++limit) {
     RcPair pair;
     EXPECT_EQ(resends_after_rnr(limit, 1000, pair), limit);
     ASSERT_EQ(pair.a.completions.size(), 1U);

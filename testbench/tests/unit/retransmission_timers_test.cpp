@@ -36,7 +36,7 @@ struct GivingUp {
   std::uint32_t resends = 0;
 };
 
-GivingUp give_up(const transport::RcConfig& config, std::uint32_t exponent, std::uint32_t retries) {
+GivingUp give_up(const transport::RcConfig& config, std::uint8_t exponent, std::uint8_t retries) {
   RcPair pair(config);
   pair.a.qp.timeout_exponent = exponent;
   pair.a.qp.retry_count = retries;
@@ -64,7 +64,7 @@ TEST(RetransmissionTimers, AdaptivePhaseComesBeforeAllButOneRetry) {
   config.timers.adaptive = true;
   config.timers.adaptive_start = microseconds(2000);
   const Time regular = 2 * Time{4'096'000LL << 16};
-  for (const std::uint32_t retries : {2U, 3U, 7U}) {
+  for (const std::uint8_t retries : {std::uint8_t{2}, std::uint8_t{3}, std::uint8_t{7}}) {
     const GivingUp end = give_up(config, 14, retries);
     EXPECT_EQ(end.time, microseconds(510'000) + (retries - 1) * regular) << retries;
     EXPECT_EQ(end.resends, 8 + retries - 2) << retries;

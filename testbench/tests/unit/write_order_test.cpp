@@ -31,7 +31,15 @@ TEST(WriteOrder, ARelaxedWritePassesAll) {
   WriteOrder order;
   order.strict(at(500));
   order.relaxed(at(0), at(400), kHere, 64);
-  EXPECT_EQ(order.relaxed(at(0), at(100), kHere, 64), at(100));
+  EXPECT_EQ(order.relaxed(at(0), at(100), kThere, 64), at(100));
+}
+
+TEST(WriteOrder, ARelaxedWriteStaysBehindOneToTheSameBytes) {
+  WriteOrder order;
+  order.relaxed(at(0), at(400), kHere, 64);
+  EXPECT_EQ(order.relaxed(at(0), at(100), kHere + 63, 1), at(400)) << "one byte is enough";
+  EXPECT_EQ(order.relaxed(at(0), at(100), kHere + 64, 1), at(100));
+  EXPECT_EQ(order.relaxed(at(0), at(500), kHere, 64), at(500));
 }
 
 TEST(WriteOrder, AReadPushesStrictWritesToAnyPlace) {
@@ -51,9 +59,9 @@ TEST(WriteOrder, AReadPassesRelaxedWritesToOtherPlaces) {
 TEST(WriteOrder, AReadFindsWhatWasWrittenBeforeIt) {
   WriteOrder order;
   order.relaxed(at(0), at(300), kHere, 64);
-  order.relaxed(at(0), at(200), kHere + 32, 64);
+  order.relaxed(at(0), at(200), kHere + 64, 64);
   EXPECT_EQ(order.read(at(100), kHere - 8, 9), at(300)) << "one byte is enough";
-  EXPECT_EQ(order.read(at(100), kHere + 63, 1), at(300)) << "the later of two";
+  EXPECT_EQ(order.read(at(100), kHere + 63, 2), at(300)) << "the later of two";
   EXPECT_EQ(order.read(at(100), kHere + 64, 1), at(200));
 }
 
