@@ -45,6 +45,11 @@ void check_transport(const Config& config) {
     throw ConfigError(mtu + " is too small an Ethernet MTU for " + protocol +
                       " (valid: 576..9216)");
   }
+  if (transport.protocol == Protocol::kIwarp && config.nic.key_policy == KeyPolicy::kDistinct) {
+    throw ConfigError(
+        "nic.key_policy=distinct does not exist with transport.protocol=iwarp (valid: shared): a "
+        "region has one STag there, by which the peer answers READs, too (RFC 5040, 4.4)");
+  }
   at_most("transport.max_rd_atomic", transport.max_rd_atomic, "nic.max_rd_atomic",
           config.nic.max_rd_atomic);
   at_most("transport.max_dest_rd_atomic", transport.max_dest_rd_atomic, "nic.max_rd_atomic",

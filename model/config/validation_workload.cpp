@@ -56,6 +56,11 @@ void check_what_programs_ignore(const Config& config) {
   need(config.fabric.hosts == 2 || w.program == Program::kMulticast,
        "fabric.hosts=2, except multicast: it runs between host 0 and host 1");
   need(w.traffic == Traffic::kPair, "no workload.traffic: it has its own hosts");
+  need(w.program != Program::kRingBuffer ||
+           (config.nic.empty_recv && !config.nic.write_imm_unsolicited &&
+            !config.nic.write_imm_needs_handle),
+       "nic.empty_recv=true, nic.write_imm_unsolicited=false and nic.write_imm_needs_handle=false "
+       "when it is ring_buffer: it posts an empty RECV for each WRITE with immediate");
   need(w.qps == 1 || w.program == Program::kSpinLock,
        "workload.qps=1, except spin_lock (as many clients)");
   need(w.mrs == 1, "workload.mrs=1");

@@ -41,6 +41,23 @@ TEST(ValidationTest, MtuSuitsTheProtocol) {
                  "transport.protocol");
 }
 
+TEST(ValidationTest, AnIwarpRegionHasOneKey) {
+  expect_refused({{"transport.protocol", "iwarp"}, {"nic.key_policy", "distinct"}},
+                 "nic.key_policy=distinct", "transport.protocol=iwarp");
+  EXPECT_NO_THROW(load_from({{"transport.protocol", "ib"}, {"nic.key_policy", "distinct"}}));
+}
+
+TEST(ValidationTest, TheRingBufferNeedsEmptyReceivesThatAreConsumed) {
+  for (const Settings& device :
+       {Settings{{"nic.empty_recv", "false"}}, Settings{{"nic.write_imm_unsolicited", "true"}},
+        Settings{{"nic.write_imm_needs_handle", "true"}}}) {
+    Settings settings = {{"workload.program", "ring_buffer"}};
+    EXPECT_NO_THROW(load_from(settings));
+    settings.push_back(device.front());
+    expect_refused(settings, "workload.program", device.front().first);
+  }
+}
+
 TEST(ValidationTest, FlowControlSuitsTheProtocol) {
   for (const char* protocol : {"ib", "rocev1", "rocev2", "iwarp"}) {
     EXPECT_NO_THROW(load_from({{"transport.protocol", protocol}, {"link.flow_control", "none"}}));
