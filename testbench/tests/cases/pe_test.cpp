@@ -3,6 +3,7 @@
 // queue pairs are in afterwards, which bytes were placed.
 #include <gtest/gtest.h>
 
+#include "protocol/atomic.h"
 #include "support/verbs_rig.h"
 
 namespace rnic::testbench {
@@ -333,17 +334,44 @@ TEST(CasePE, PE13_SinksNeedLocalWrite) {
   });
 }
 
-TEST(CasePE, PE13_AnAtomicsResultNeedsLocalWrite) {
+/// An atomic whose answer may not be written. The right is checked when the answer is here, as a
+/// READ's (PE-03): by then the peer's word has changed, to `expected`.
+void atomic_without_a_sink(const host::verbs::SendWr& atomic, std::uint64_t expected) {
   PeRig t;
   t.rig.run([&] {
     t.connect(protocol::kAccessRemoteMask, 0, kAtomicMr);
-    EXPECT_EQ(t.outcome(WrOpcode::kAtomicFetchAndAdd, t.mine.region.lkey, t.theirs.region.rkey,
-                        t.theirs.address, 8),
-              WcStatus::kLocalProtectionError);
+    const protocol::Sge sge{t.mine.address, protocol::kAtomicBytes, t.mine.region.lkey};
+    host::verbs::SendWr wr = atomic;
+    wr.flags = host::verbs::SendFlags::kSignaled;
+    wr.sg_list = &sge;
+    wr.num_sge = 1;
+    wr.remote_addr = t.theirs.address;
+    wr.rkey = t.theirs.region.rkey;
+    ASSERT_EQ(t.rig.a.verbs().post_send(t.rig.a.core, *t.from, &wr, 1), Status::kOk);
+    EXPECT_EQ(t.rig.a.await_send().status, WcStatus::kLocalProtectionError);
+    t.rig.settle();
     EXPECT_EQ(t.requester(), QpState::kError);
     EXPECT_EQ(t.responder(), QpState::kRts);
-    t.expect_untouched();  // nothing was added to the peer's word, and the answer is not here
+    EXPECT_EQ(t.rig.a.bytes_at(t.mine.address, kPage), t.before_mine) << "the answer is not here";
+    EXPECT_EQ(protocol::load_operand(t.rig.b.bytes_at(t.theirs.address, 8).data()), expected);
   });
+}
+
+constexpr std::uint64_t kWordBefore = 0x1111'1111'1111'1111;  // PeRig::before_theirs
+
+TEST(CasePE, PE13_AnAddsResultNeedsLocalWrite) {
+  host::verbs::SendWr add;
+  add.opcode = WrOpcode::kAtomicFetchAndAdd;
+  add.compare_add = 3;
+  atomic_without_a_sink(add, kWordBefore + 3);
+}
+
+TEST(CasePE, PE13_ACompareAndSwapsResultNeedsLocalWrite) {
+  host::verbs::SendWr swap;
+  swap.opcode = WrOpcode::kAtomicCmpAndSwp;
+  swap.compare_add = kWordBefore;
+  swap.swap = 5;
+  atomic_without_a_sink(swap, 5);
 }
 
 TEST(CasePE, PE13_LocalWriteIsEnough) {
