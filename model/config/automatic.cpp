@@ -67,9 +67,6 @@ bool has_pauses(const LinkConfig& link) {
   return link.flow_control == FlowControl::kPfc || link.flow_control == FlowControl::kPause;
 }
 
-/// The longest headers and trailers: RoCEv2 over IPv6 with a VLAN tag has 106 bytes of them.
-constexpr std::uint32_t kLongestHeaders = 128;
-
 /// 20 us of 100 Gb/s; more where pauses need it: as much as may still come after one begins, to
 /// lose nothing, and as much again, not to run dry until frames come after its end.
 std::uint64_t automatic_rx_buffer(const Config& config) {

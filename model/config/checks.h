@@ -13,6 +13,10 @@ constexpr bool is_roce(Protocol protocol) {
   return protocol == Protocol::kRoceV1 || protocol == Protocol::kRoceV2;
 }
 
+/// The longest headers and trailers of a packet, in bytes, generously: RoCEv2 over IPv6 with a VLAN
+/// tag has 106 of them.
+inline constexpr std::uint32_t kLongestHeaders = 128;
+
 /// "key=value", as in messages.
 std::string equals(const std::string& key, std::uint64_t value);
 

@@ -345,8 +345,7 @@ void add_cpu(ParameterTable& table) {
       .assumed("a cache line from core to core within a socket; each core that spins takes it once")
       .means(
           "the lock of a shared doorbell register changes hands: once, and for each further core "
-          "that "
-          "holds it or waits for it");
+          "that holds it or waits for it");
   table.time("cpu.lock_wait", RNIC_FIELD(cpu.lock_wait), "60ns")
       .range(0, kMillisecond)
       .assumed(

@@ -14,7 +14,6 @@ namespace {
 
 constexpr std::uint32_t kMaxPathMtu = 4096;
 constexpr std::uint32_t kMinEthernetMtu = 576;  // RFC 791: every IPv4 host takes this much
-constexpr std::uint32_t kMaxHeaders = 128;      // longest packet headers and trailers, any protocol
 
 bool is_power_of_two(std::uint64_t n) { return n != 0 && (n & (n - 1)) == 0; }
 
@@ -120,15 +119,7 @@ void check_cables(const Config& config) {
         equals(key, cable) + " does not exist (" +
         (cables == 1 ? "there is one cable, 0" : "valid: 0.." + std::to_string(cables - 1)) + ")");
   }
-  const LinkConfig& link = config.link;
-  const bool rates = link.loss_rate > 0 || link.corrupt_rate > 0 || link.duplicate_rate > 0 ||
-                     link.reorder_rate > 0 || link.burst_rate > 0;
-  if (rates && link.fault_frames.empty()) {
-    throw ConfigError(
-        "link.fault_frames=none leaves the rates of faults nothing to strike (remedy: name kinds "
-        "of frames, or leave out link.*_rate)");
-  }
-  if (link.mtu == 0) return;
+  if (config.link.mtu == 0) return;
   if (config.transport.protocol == Protocol::kIb) {
     throw ConfigError("link.mtu is Ethernet's; InfiniBand has transport.mtu alone");
   }
@@ -307,7 +298,7 @@ void check_nic(const Config& config) {
   check_cache("nic.wqe_cache", config.nic.wqe_cache);
   check_cache("nic.rq_wqe_cache", config.nic.rq_wqe_cache);
   at_most("nic.wqe_prefetch", config.nic.wqe_prefetch, "nic.wqe_buffer", config.nic.wqe_buffer);
-  if (config.nic.rx_buffer < 2ULL * (config.transport.mtu + kMaxHeaders)) {
+  if (config.nic.rx_buffer < 2ULL * (config.transport.mtu + kLongestHeaders)) {
     throw ConfigError(equals("nic.rx_buffer", config.nic.rx_buffer) + " must hold two packets of " +
                       equals("transport.mtu", config.transport.mtu));
   }

@@ -76,6 +76,11 @@ void check_faults(const Config& config) {
                          link.burst_rate >
                      0;
   if (!rates) return;
+  if (link.fault_frames.empty()) {
+    throw ConfigError(
+        "link.fault_frames=none leaves the rates of faults nothing to strike (remedy: name kinds "
+        "of frames, or leave out link.*_rate)");
+  }
   std::string needs;
   const FrameKinds named = kinds_named(link.fault_frames);
   for (std::size_t i = 0; i < kFrameKinds; ++i) {

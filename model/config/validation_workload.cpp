@@ -69,8 +69,7 @@ void check_what_programs_ignore(const Config& config) {
   const bool twice = config.link.duplicate_rate > 0 || !config.link.duplicate_list.empty();
   need(config.transport.type == TransportType::kRc || !(loses_packets(config) || twice),
        "transport.type=rc where packets are lost, reordered or come twice: it would wait for ever "
-       "for "
-       "a message that nobody sends again, or take one for another");
+       "for a message that nobody sends again, or take one for another");
   const bool reads_control_words =
       w.program == Program::kRendezvous || w.program == Program::kRingBuffer;
   need(config.sim.payload == PayloadMode::kBytes || !reads_control_words,

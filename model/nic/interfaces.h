@@ -153,9 +153,9 @@ class RecvQueueIf : public virtual sc_core::sc_interface {
   /// with what is being read of it, and who waits for one goes on.
   virtual void forget(QpContext& qp, Time t) = 0;
   virtual void create_shared(const protocol::CreateSrqCommand& create) = 0;
-  /// Null: no such queue.
   /// False: no such queue.
   virtual bool resize_shared(const protocol::ResizeSrqCommand& resize) = 0;
+  /// Null: no such queue.
   virtual RecvQueue* find_shared(std::uint32_t srqn) = 0;
   virtual void destroy_shared(std::uint32_t srqn) = 0;
   /// One event when fewer than `limit` RECVs are left; 0: none.

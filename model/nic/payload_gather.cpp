@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "base/page.h"
 #include "base/sc_time.h"
 
 namespace rnic::nic {
@@ -17,8 +18,7 @@ namespace {
 /// Whether a READ's response packet begins on the page where the READ does: the check has found
 /// that one.
 bool in_first_page(const TxPlan& plan) {
-  constexpr std::uint64_t kPage = 4096;
-  return plan.address / kPage == (plan.address - plan.message_offset) / kPage;
+  return plan.address / Page::kBytes == (plan.address - plan.message_offset) / Page::kBytes;
 }
 
 }  // namespace

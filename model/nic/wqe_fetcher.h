@@ -59,8 +59,8 @@ class WqeFetcher : public sc_core::sc_module, public WqeFetchIf, public pcie::Dm
   static constexpr std::uint32_t kReadAttempts = 4;
 
   void start(QpContext& qp, std::uint32_t first, std::uint32_t blocks, Time t);
-  /// What has come in order goes on to the decoder.
   static void keep_cut(QpContext& qp, const std::vector<std::uint8_t>& bytes, std::uint32_t used);
+  /// What has come in order goes on to the decoder.
   void take(QpContext& qp, Time now);
   /// Decodes up to `count` blocks; returns how many belong to whole WQEs.
   std::uint32_t decode(QpContext& qp, const std::uint8_t* bytes, std::uint32_t count, Time t);

@@ -70,8 +70,8 @@ void IbTransport::receive(QueuePair& qp, const protocol::Frame& frame, Time now,
     if (qp.type == QpType::kUc) {
       note_congestion(qp, now);
     } else {
-      ++counters_
-            .np_ecn_marked_roce_packets;  // a datagram's sender has no rate of its own to lower
+      // A datagram's sender has no rate of its own to lower.
+      ++counters_.np_ecn_marked_roce_packets;
     }
   }
   if (handle_cnp(qp, in, now)) return;

@@ -15,6 +15,8 @@ namespace {
 
 /// Busy all the time, but for the ends of the window: whatever waits, waits for this.
 constexpr double kAllTheTime = 0.95;
+/// Losses: what find_bottleneck() calls the unit then.
+constexpr const char* kRecovery = "transport.recovery";
 
 bool is_flush(const std::string& status) {
   return status == wc_status_name(protocol::WcStatus::kWrFlushError);
@@ -164,8 +166,7 @@ std::string wait_clause(const Result& result, const UnitResult& unit, stats::Sta
     case stats::StallCause::kNoCredit:
       if (is_pcie(unit.name, "to_host")) {
         return "PCIe credits of the root complex: its buffers (pcie.root_credits) are smaller than "
-               "the "
-               "rate times the round trip, or it takes writes too slowly (memory.bandwidth, "
+               "the rate times the round trip, or it takes writes too slowly (memory.bandwidth, "
                "pcie.ordering_time, pcie.relaxed_time)";
       }
       if (is_pcie(unit.name, "to_device")) {
@@ -292,23 +293,12 @@ std::optional<Bottleneck> transmit_slots(const Result& result, const std::vector
   bottleneck.why =
       busiest_clause(ranked) + ", but " + unit->name + " waits " + percent(bottleneck.utilization) +
       " of the time for " +
-      (buffer ? "room in the nic.tx_buffer bytes of payload between it and the wire: too "
-                "small"
+      (buffer ? "room in the nic.tx_buffer bytes of payload between it and the wire: too small"
               : "one of the nic.tx_slots packets between it and the wire: too few") +
       " for the time that each packet takes through there (translation, reading payload "
       "over PCIe, packetizer)";
   add_next(bottleneck, next_resource(ranked, ""));
   return bottleneck;
-}
-
-std::uint64_t sum_counter(const Result& result, std::string_view name) {
-  std::uint64_t sum = 0;
-  for (const NamedCounts& host : result.counters) {
-    for (const auto& [counter, value] : host) {
-      if (counter == name) sum += value;
-    }
-  }
-  return sum;
 }
 
 struct HoldText {
@@ -420,7 +410,7 @@ std::optional<Bottleneck> recovery(const Result& result, const std::vector<Resou
   // A handful in millions costs nothing worth naming.
   if (again * 10'000 < result.sim.data_packets || again == 0) return std::nullopt;
   Bottleneck bottleneck;
-  bottleneck.unit = "transport.recovery";
+  bottleneck.unit = kRecovery;
   bottleneck.utilization = result.sim.data_packets == 0
                                ? 0
                                : std::min(1.0, static_cast<double>(again) /
@@ -548,7 +538,10 @@ Bottleneck limit_of(const Result& result) {
 
 Bottleneck find_bottleneck(const Result& result) {
   Bottleneck bottleneck = limit_of(result);
-  bottleneck.why += drop_sentence(result);
+  const std::string drops = drop_sentence(result);
+  // What is busy may be so with packets that are sent in vain.
+  const bool tells = !drops.empty() || bottleneck.unit == kRecovery;
+  bottleneck.why += tells ? drops : repetition_sentence(result);
   return bottleneck;
 }
 

@@ -13,8 +13,7 @@ inline constexpr double kStalledMost = 0.5;
 /// Names what limits the run, from everything else in `result`:
 /// - the error, if a queue pair failed;
 /// - latency pattern: what is always busy, at one end or the other, with long messages; otherwise
-/// the longest
-///   stage, for one message at a time saturates nothing;
+///   the longest stage, for one message at a time saturates nothing;
 /// - otherwise the busiest of units, CPUs (without polls in vain), PCIe directions and link ports,
 ///   if it is busy nearly all the time;
 /// - otherwise the longest wait (credits, pause, tags, context, translation, WQE), if it is long

@@ -8,14 +8,18 @@
 namespace rnic::testbench {
 namespace {
 
+/// Below 1 % of all packets nothing is worth naming.
+bool matters(std::uint64_t packets, const Result& result) {
+  constexpr std::uint64_t kHundred = 100;
+  return packets > 0 && packets * kHundred >= result.sim.data_packets;
+}
+
 std::uint64_t repetitions(const Result& result) {
-  std::uint64_t sum = 0;
-  for (const NamedCounts& host : result.counters) {
-    for (const auto& [counter, value] : host) {
-      if (counter == "retransmitted_packets") sum += value;
-    }
-  }
-  return sum;
+  return sum_counter(result, "retransmitted_packets");
+}
+
+std::string share_of(std::uint64_t again, const Result& result) {
+  return grouped(again) + " of " + grouped(result.sim.data_packets) + " packets are repetitions";
 }
 
 }  // namespace
@@ -27,14 +31,16 @@ std::string drop_sentence(const Result& result) {
   std::uint64_t dropped = 0;
   for (const LinkResult& link : result.links) dropped += link.dropped;
   const std::uint64_t again = repetitions(result);
-  constexpr std::uint64_t kHundred = 100;  // below 1 % nothing worth naming
-  if (std::max(dropped, again) * kHundred < result.sim.data_packets) return {};
+  if (!matters(std::max(dropped, again), result)) return {};
   std::string text = " " + grouped(dropped) + " frames were dropped";
-  if (again > 0) {
-    text += " and " + grouped(again) + " of " + grouped(result.sim.data_packets) +
-            " packets are repetitions";
-  }
+  if (again > 0) text += " and " + share_of(again, result);
   return text + ": at " + worst->name + ", " + worst->dropped_because + ".";
+}
+
+std::string repetition_sentence(const Result& result) {
+  const std::uint64_t again = repetitions(result);
+  return matters(again, result) ? " " + share_of(again, result) + " (transport.recovery)."
+                                : std::string();
 }
 
 }  // namespace rnic::testbench

@@ -72,6 +72,16 @@ UnitResult unit_result(const stats::UnitStats& unit, Time window_start, Time now
   return result;
 }
 
+std::uint64_t sum_counter(const Result& result, std::string_view name) {
+  std::uint64_t sum = 0;
+  for (const NamedCounts& host : result.counters) {
+    for (const auto& [counter, value] : host) {
+      if (counter == name) sum += value;
+    }
+  }
+  return sum;
+}
+
 void limit_shares(Result& result) {
   for (UnitResult& unit : result.units) {
     unit.utilization = std::min(1.0, unit.utilization);

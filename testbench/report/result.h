@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -217,6 +218,9 @@ struct Result {
   RegistrationResult registration;
   SimulationResult sim;
 };
+
+/// Of the counter `name`, over all hosts.
+std::uint64_t sum_counter(const Result& result, std::string_view name);
 
 /// Makes the shares of units and cores at most 1.
 void limit_shares(Result& result);

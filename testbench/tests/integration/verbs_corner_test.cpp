@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What experts of verbs ask: inline data, empty messages and elements, unsignalled work that fails,
-// partition keys, refusals of post_recv, events of solicited work, queue pairs of datagrams.
+// partition keys, refusals of post_recv, events of solicited work, the ends of regions.
 #include <gtest/gtest.h>
 
-#include "support/verbs_rig.h"
+#include "support/corner_rig.h"
 
 namespace rnic::testbench {
 namespace {
@@ -13,7 +13,6 @@ using host::verbs::AsyncEvent;
 using host::verbs::CqInitAttr;
 using host::verbs::QpAttr;
 using host::verbs::QpInitAttr;
-using host::verbs::QueuePair;
 using host::verbs::RecvWr;
 using host::verbs::SendFlags;
 using host::verbs::SendWr;
@@ -21,76 +20,13 @@ using host::verbs::Wc;
 using host::verbs::WrOpcode;
 using protocol::EventType;
 using protocol::QpState;
-using protocol::QpType;
 using protocol::Sge;
 using protocol::WcStatus;
 using Bytes = std::vector<std::uint8_t>;
 using Mask = protocol::QpAttrMask;
 
-constexpr std::uint64_t kPage = 4096;
-constexpr protocol::AccessFlags kEverything = kAllAccess | protocol::kAccessRemoteAtomic;
-
-/// Two connected hosts with four pages each.
-struct CornerRig {
-  explicit CornerRig(const std::string& protocol, const Settings& more = {})
-      : rig(with({{"transport.protocol", protocol}}, more)) {}
-
-  void connect() {
-    rig.connect();
-    prepare();
-  }
-  void connect(QpType type) {
-    rig.connect(type);
-    prepare();
-  }
-  void prepare() {
-    mine = rig.a.buffer(4 * kPage, kEverything);
-    theirs = rig.b.buffer(4 * kPage, kEverything);
-    rig.settle();
-  }
-  /// Of the requester's queue pair.
-  Status to_state(QpState state) {
-    QpAttr attr;
-    attr.qp_state = state;
-    return rig.a.verbs().modify_qp(rig.a.core, *rig.a.qp, attr, Mask::kState);
-  }
-  SendWr request(WrOpcode opcode, const Sge* list, std::uint32_t count) {
-    SendWr wr;
-    wr.wr_id = ++rig.a.wr_ids;
-    wr.opcode = opcode;
-    wr.flags = SendFlags::kSignaled;
-    wr.sg_list = list;
-    wr.num_sge = count;
-    wr.remote_addr = theirs.address;
-    wr.rkey = theirs.region.rkey;
-    wr.ah = rig.a_to_b;
-    wr.remote_qpn = rig.b.qp->qpn;
-    wr.remote_qkey = kRigQkey;
-    return wr;
-  }
-  Status post(const SendWr& wr) { return rig.a.verbs().post_send(rig.a.core, *rig.a.qp, &wr, 1); }
-  Status post(WrOpcode opcode, const Sge& sge, std::uint32_t flags = 0) {
-    SendWr wr = request(opcode, &sge, 1);
-    wr.flags |= flags;
-    return post(wr);
-  }
-  WcStatus outcome(WrOpcode opcode, const Sge& sge) {
-    EXPECT_EQ(post(opcode, sge), Status::kOk);
-    return rig.a.await_send().status;
-  }
-  Status post_recv(const Sge* list, std::uint32_t count) {
-    const RecvWr wr{++rig.b.wr_ids, list, count};
-    return rig.b.verbs().post_recv(rig.b.core, *rig.b.qp, &wr, 1);
-  }
-  std::uint32_t completions(host::verbs::CompletionQueue& cq, RigSide& side) {
-    Wc wcs[64];
-    return side.verbs().poll_cq(side.core, cq, 64, wcs);
-  }
-
-  VerbsRig rig;
-  RigBuffer mine;
-  RigBuffer theirs;
-};
+constexpr std::uint64_t kPage = CornerRig::kPage;
+constexpr protocol::AccessFlags kEverything = CornerRig::kEverything;
 
 class Corner : public ::testing::TestWithParam<std::string> {};
 
@@ -412,108 +348,6 @@ TEST(PartitionKeys, TwoLimitedMembersMayNotTalk) {
 TEST(PartitionKeys, OfAnotherPartitionNobodyAnswers) {
   EXPECT_EQ(across_partitions(0x8123, 0x8124), WcStatus::kRetryExceededError);
 }
-
-// Datagrams ----------------------------------------------------------------------------------
-
-class DatagramCorner : public ::testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Wires, DatagramCorner, ::testing::Values("ib", "rocev1", "rocev2"),
-                         [](const auto& test) { return test.param; });
-
-TEST_P(DatagramCorner, InlineImmediateAndEmpty) {
-  CornerRig t(GetParam());
-  t.rig.run([&] {
-    t.connect(QpType::kUd);
-    const Sge room{t.theirs.address, 256, t.theirs.region.lkey};
-    for (int i = 0; i < 3; ++i) ASSERT_EQ(t.post_recv(&room, 1), Status::kOk);
-    t.rig.a.fill(t.mine.address, {9, 8, 7});
-    const Sge three{t.mine.address, 3, 0x1234};  // inline: no key
-    SendWr wr = t.request(WrOpcode::kSendWithImm, &three, 1);
-    wr.flags |= SendFlags::kInline;
-    wr.imm_data = 0x0102'0304;
-    ASSERT_EQ(t.post(wr), Status::kOk);
-    EXPECT_EQ(t.rig.a.await_send().status, WcStatus::kSuccess);
-    Wc wc = t.rig.b.await_recv();
-    EXPECT_EQ(wc.byte_len, 43U);
-    EXPECT_EQ(wc.imm_data, 0x0102'0304U);
-    EXPECT_NE(wc.wc_flags & Wc::kWithImm, 0U);
-    EXPECT_EQ(wc.src_qp, t.rig.a.qp->qpn);
-    EXPECT_EQ(wc.slid, GetParam() == "ib" ? 1U : 0U) << "host 0's LID";
-    EXPECT_EQ(wc.sl, 0U);
-    EXPECT_EQ(wc.pkey_index, 0U);
-    EXPECT_EQ(t.rig.b.bytes_at(t.theirs.address + 40, 3), (Bytes{9, 8, 7}));
-    ASSERT_EQ(t.post(t.request(WrOpcode::kSend, nullptr, 0)), Status::kOk);
-    wc = t.rig.b.await_recv();
-    EXPECT_EQ(wc.status, WcStatus::kSuccess);
-    EXPECT_EQ(wc.byte_len, 40U) << "the place of the GRH counts";
-  });
-}
-
-TEST(DatagramLevels, ACompletionTellsTheServiceLevelOfItsMessage) {
-  CornerRig t("ib", {{"link.data_vls", "1"}});
-  t.rig.run([&] {
-    t.connect(QpType::kUd);
-    protocol::AddressVector av = path_between(0, 1);
-    av.service_level = 5;
-    auto* path = t.rig.a.verbs().create_ah(t.rig.a.core, t.rig.a.pd, av);
-    const Sge room{t.theirs.address, 256, t.theirs.region.lkey};
-    ASSERT_EQ(t.post_recv(&room, 1), Status::kOk);
-    SendWr wr = t.request(WrOpcode::kSend, nullptr, 0);
-    wr.ah = path;
-    ASSERT_EQ(t.post(wr), Status::kOk);
-    EXPECT_EQ(t.rig.b.await_recv().sl, 5U);
-  });
-}
-
-TEST_P(DatagramCorner, ToAQueuePairThatDoesNotExist) {
-  CornerRig t(GetParam());
-  t.rig.run([&] {
-    t.connect(QpType::kUd);
-    const Sge sge{t.mine.address, 8, t.mine.region.lkey};
-    SendWr wr = t.request(WrOpcode::kSend, &sge, 1);
-    wr.remote_qpn = 0xABCDE;
-    ASSERT_EQ(t.post(wr), Status::kOk);
-    EXPECT_EQ(t.rig.a.await_send().status, WcStatus::kSuccess);
-    t.rig.settle();
-    EXPECT_EQ(t.rig.a.state(), QpState::kRts);
-  });
-}
-
-TEST_P(DatagramCorner, ARecvThatIsSmallerThanTheHeaderIsTooSmall) {
-  CornerRig t(GetParam(), {{"nic.long_message", "complete"}});
-  t.rig.run([&] {
-    t.connect(QpType::kUd);
-    const Sge small{t.theirs.address, 39, t.theirs.region.lkey};
-    ASSERT_EQ(t.post_recv(&small, 1), Status::kOk);
-    ASSERT_EQ(t.post(t.request(WrOpcode::kSend, nullptr, 0)), Status::kOk);
-    EXPECT_EQ(t.rig.b.await_recv().status, WcStatus::kLocalLengthError);
-    EXPECT_EQ(t.rig.b.state(), QpState::kRts);
-  });
-}
-
-TEST_P(DatagramCorner, OneQueuePairReachesSeveralPeers) {
-  CornerRig t(GetParam());
-  t.rig.run([&] {
-    t.connect(QpType::kUd);
-    QpInitAttr attr = RigSide::qp_attr();
-    attr.qp_type = QpType::kUd;
-    auto* other = t.rig.b.make_qp(attr);
-    t.rig.b.connect(*other, 0, path_between(1, 0), t.rig.config().transport);
-    const Sge room{t.theirs.address, 256, t.theirs.region.lkey};
-    ASSERT_EQ(t.post_recv(&room, 1), Status::kOk);
-    ASSERT_EQ(t.rig.b.post_recv(*other, t.theirs.address + kPage, t.theirs.region.lkey, 256),
-              Status::kOk);
-    const Sge sge{t.mine.address, 8, t.mine.region.lkey};
-    for (const std::uint32_t qpn : {other->qpn, t.rig.b.qp->qpn}) {
-      SendWr wr = t.request(WrOpcode::kSend, &sge, 1);
-      wr.remote_qpn = qpn;
-      ASSERT_EQ(t.post(wr), Status::kOk);
-      EXPECT_EQ(t.rig.a.await_send().status, WcStatus::kSuccess);
-      EXPECT_EQ(t.rig.b.await_recv().qp_num, qpn);
-    }
-  });
-}
-
-// Limits and ranges --------------------------------------------------------------------------
 
 TEST_P(Corner, TheEndsOfARegion) {
   CornerRig t(GetParam());

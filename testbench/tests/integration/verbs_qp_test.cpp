@@ -183,15 +183,20 @@ TEST(QpStates, WhatMayBePostedWhen) {
   });
 }
 
+/// Two connections on the same completion queues; returns the requester of the second.
+QueuePair* connect_two(VerbsRig& rig) {
+  rig.connect();
+  QueuePair* from = rig.a.make_qp(RigSide::qp_attr());
+  rig.join(*from, *rig.b.make_qp(RigSide::qp_attr()));
+  return from;
+}
+
 /// The ring of one queue pair cannot be read: it ends, its work is flushed, and the one beside it,
 /// on the same completion queues, goes on.
 TEST(QpStates, WhatCannotBeReadEndsOneOfTwo) {
   VerbsRig rig({{"transport.protocol", "rocev2"}, {"nic.blueflame", "false"}});
   rig.run([&] {
-    rig.connect();
-    QueuePair* other_from = rig.a.make_qp(RigSide::qp_attr());
-    QueuePair* other_to = rig.b.make_qp(RigSide::qp_attr());
-    rig.join(*other_from, *other_to);
+    QueuePair* other_from = connect_two(rig);
     const RigBuffer mine = rig.a.buffer(4096);
     const RigBuffer theirs = rig.b.buffer(4096);
     rig.settle();
@@ -237,10 +242,7 @@ TEST(QpStates, WhatCannotBeReadEndsOneOfTwo) {
 TEST(QpStates, DestroyedWhileTrafficRuns) {
   VerbsRig rig({{"transport.protocol", "ib"}, {"transport.ack_timeout", "4"}});
   rig.run([&] {
-    rig.connect();
-    QueuePair* other_from = rig.a.make_qp(RigSide::qp_attr());
-    QueuePair* other_to = rig.b.make_qp(RigSide::qp_attr());
-    rig.join(*other_from, *other_to);
+    QueuePair* other_from = connect_two(rig);
     const RigBuffer mine = rig.a.buffer(4096);
     const RigBuffer theirs = rig.b.buffer(4096);
     rig.settle();

@@ -199,6 +199,24 @@ TEST(Bottleneck, LossesWhenPacketsWereSentAgain) {
   EXPECT_TRUE(says(bottleneck, "50 packets sent again")) << bottleneck.why;
 }
 
+// Go-back-N keeps the wire busy with what has been sent before.
+TEST(Bottleneck, AWireThatIsBusyWithRepetitionsSaysSo) {
+  Result result = bandwidth_result();
+  LinkResult link;
+  link.name = "host0.port";
+  link.rate_gbps = 100;
+  link.wire_bytes = 1'240'000;  // in 100 us: 99.2 Gb/s
+  result.links.push_back(link);
+  result.sim.data_packets = 10'000;
+  result.counters = {{{"retransmitted_packets", 40}}, {{"retransmitted_packets", 59}}};
+  EXPECT_FALSE(says(find_bottleneck(result), "repetitions")) << "below 1 %";
+  result.counters[1][0].second = 7'500;
+  const Bottleneck bottleneck = find_bottleneck(result);
+  EXPECT_EQ(bottleneck.unit, "host0.port");
+  EXPECT_TRUE(says(bottleneck, "7,540 of 10,000 packets are repetitions")) << bottleneck.why;
+  EXPECT_TRUE(says(bottleneck, "transport.recovery")) << bottleneck.why;
+}
+
 TEST(Bottleneck, WorkloadThatAsksForLittle) {
   Result result = bandwidth_result();
   result.message_rate_mops = 1;  // 1.2 of 16 in flight
