@@ -24,6 +24,9 @@ install(FILES ${PROJECT_BINARY_DIR}/package/rnicsimConfig.cmake
 # From the directory of the .pc file back to the prefix.
 file(RELATIVE_PATH RNICSIM_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" RNICSIM_PC_PREFIX "${RNICSIM_PC_PREFIX}")
+if(RNICSIM_LTO)
+  set(RNICSIM_PC_LINK_OPTIONS "-fno-lto ")  # the archive's machine code, whatever compiler links it
+endif()
 configure_file(cmake/rnicsim.pc.in ${PROJECT_BINARY_DIR}/package/rnicsim.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/package/rnicsim.pc
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
