@@ -69,8 +69,12 @@ inline protocol::TlpCount request_tlps(const protocol::TlpRules& rules,
   if (!payload.is_read()) {
     return protocol::write_tlps(rules, payload.get_address(), payload.get_data_length());
   }
+  const std::uint64_t address = payload.get_address();
+  // A packet holds one tag.
   protocol::TlpCount tlps =
-      protocol::read_request_tlps(rules, payload.get_address(), payload.get_data_length());
+      extension.tags > 0 ? protocol::TlpCount{extension.tags, 0,
+                                              extension.tags * rules.request_overhead_at(address)}
+                         : protocol::read_request_tlps(rules, address, payload.get_data_length());
   const std::uint32_t operands = operand_bytes(extension);
   tlps.payload_bytes += operands;
   tlps.wire_bytes += operands;

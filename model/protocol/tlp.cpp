@@ -96,18 +96,21 @@ std::uint32_t first_read_request(const TlpRules& rules, std::uint64_t address,
 
 TlpCount completion_tlps(const TlpRules& rules, std::uint64_t address, std::uint64_t bytes) {
   std::uint64_t count = bytes == 0 ? 1 : 0;
-  std::uint64_t done = 0;
-  while (done < bytes) {
-    if (past(address + done, rules.mrrs) == 0 && bytes - done >= rules.mrrs) {
-      // From here on requests are aligned and alike, up to the last.
-      const std::uint64_t alike = (bytes - done) / rules.mrrs;
-      count += alike * completions(rules, address + done, rules.mrrs);
-      done += alike * rules.mrrs;
+  for (std::uint64_t done = 0; done < bytes;) {
+    const std::uint64_t start = address + done;
+    // Requests that begin at a multiple of MRRS never meet a 4 KiB boundary.
+    const bool aligned = past(start, rules.mrrs) == 0;
+    const std::uint64_t room =
+        aligned ? bytes - done : std::min(bytes - done, kTlpBoundary - start % kTlpBoundary);
+    if (room < rules.mrrs) {
+      count += completions(rules, start, room);
+      done += room;
       continue;
     }
-    const std::uint32_t request = first_read_request(rules, address + done, bytes - done);
-    count += completions(rules, address + done, request);
-    done += request;
+    // MRRS is a multiple of RCB: full requests in a row are answered alike.
+    const std::uint64_t alike = room / rules.mrrs;
+    count += alike * completions(rules, start, rules.mrrs);
+    done += alike * rules.mrrs;
   }
   return {count, bytes, bytes + count * rules.completion_overhead};
 }

@@ -71,6 +71,38 @@ TEST(Tlp, EveryReadRequestIsAnsweredForItself) {
   EXPECT_EQ(completion_tlps(tlp_rules(4, 4096, 512, 64), 0, 4096).tlps, 8U);
 }
 
+TEST(Tlp, CountsAreThoseOfAWalkPacketByPacket) {
+  // The walk takes one packet after another, as first_write(), first_read_request() and
+  // for_each_completion() cut them; the counts are arithmetic.
+  for (const std::uint32_t mrrs : {128U, 256U, 512U, 4096U}) {
+    for (const std::uint32_t mps : {128U, 256U, 512U}) {
+      for (const std::uint32_t rcb : {64U, 128U}) {
+        const TlpRules rules = tlp_rules(4, mps, mrrs, rcb);
+        for (const std::uint64_t address : {0U, 1U, 52U, 64U, 511U, 512U, 4044U, 4095U, 8191U}) {
+          for (const std::uint64_t bytes : {1U, 52U, 64U, 513U, 4044U, 4096U, 4097U, 9000U}) {
+            std::uint64_t writes = 0;
+            for (std::uint64_t at = 0; at < bytes; ++writes) {
+              at += first_write(rules, address + at, bytes - at);
+            }
+            std::uint64_t requests = 0;
+            for (std::uint64_t at = 0; at < bytes; ++requests) {
+              at += first_read_request(rules, address + at, bytes - at);
+            }
+            std::uint64_t completions = 0;
+            for_each_completion(rules, address, bytes, [&](std::uint32_t) { ++completions; });
+            SCOPED_TRACE(std::to_string(mrrs) + " " + std::to_string(mps) + " " +
+                         std::to_string(rcb) + ": " + std::to_string(bytes) + " at " +
+                         std::to_string(address));
+            ASSERT_EQ(write_tlps(rules, address, bytes).tlps, writes);
+            ASSERT_EQ(read_request_tlps(rules, address, bytes).tlps, requests);
+            ASSERT_EQ(completion_tlps(rules, address, bytes).tlps, completions);
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(Tlp, CodedRates) {
   // Per lane: 2.5 GT/s x 0.8; 8 GT/s x 128/130; generation 6: 64 Gb/s x 236/256.
   EXPECT_DOUBLE_EQ(coded_rate(1, 1).to_gbps(), 2.0);
