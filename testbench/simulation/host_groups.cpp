@@ -14,7 +14,7 @@ namespace {
 
 // How far the clocks of two groups may come apart: what a turn needs from memory should be little
 // beside what it does.
-constexpr Time kMostReach = microseconds(100);
+constexpr Time kMostReach = microseconds(500);
 constexpr Time kLeastReach = microseconds(2);
 
 /// Nothing that one pair of hosts does can change what another does.
