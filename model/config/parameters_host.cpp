@@ -364,7 +364,7 @@ void add_cpu(ParameterTable& table) {
   table.time("cpu.cqe_cost", RNIC_FIELD(cpu.cqe_cost), "20ns")
       .range(0, kMillisecond)
       .assumed("one cache line just written by DMA is read and digested")
-      .means("digest one CQE");
+      .means("digest one CQE: what a line costs a core that a device has touched");
   table.time("cpu.syscall_cost", RNIC_FIELD(cpu.syscall_cost), "300ns")
       .range(0, kMillisecond)
       .assumed("entry and exit with the usual mitigations, and a short path in between")

@@ -34,7 +34,7 @@ class Flow : public sc_core::sc_module {
   /// Takes `messages` off what each queue pair is still to post, in the order of progress().
   void shorten(const std::vector<std::uint64_t>& messages);
   /// Nothing happens any more: lets a latency program that waits for its peer's WRITE look whether
-  /// its own has failed. False when there is nothing new to look at.
+  /// its completion queue has failed. False when there is nothing new to look at.
   bool look_for_failure();
   /// Compares what arrived with what was sent; bytes that differ.
   std::uint64_t verify();
@@ -120,8 +120,8 @@ class Flow : public sc_core::sc_module {
   void serve(Player& me, Player& other);
   void play(Player& me, Player& other);
   Time gap_before(std::uint64_t number) const;
-  /// Posts this player's message; false when its completion queue is lost.
-  bool hit(Player& me);
+  /// Posts this player's message.
+  void hit(Player& me);
   /// Waits for the peer's message. kFailed when a message or the RECV for one has failed, so that
   /// nothing more is to come; kLost when it is `deadline`.
   Turn await(Player& me, Player& other, Time deadline);

@@ -91,17 +91,14 @@ Flow::Turn Flow::await_recv(Player& me, Time deadline) {
     if (me.self->recv_cq->failed) return Turn::kFailed;
     if (verbs.poll_cq(core, *me.self->recv_cq, 1, &wc) == 0) continue;
     if (wc.status != protocol::WcStatus::kWrFlushError) measurement_.count_completion(wc.status);
-    if (wc.status != protocol::WcStatus::kSuccess) {
-      reap_own(me);
-      return Turn::kFailed;
-    }
+    if (wc.status != protocol::WcStatus::kSuccess) return Turn::kFailed;
     me.taken_qp = recv_qp(me, wc);
     if (is_current(me, received_number(me, wc))) return Turn::kDone;
     post_receives(*me.self, me.taken_qp, 1);
   }
 }
 
-/// Waits until the peer's WRITE has landed, or this player's own has failed.
+/// Waits until the peer's WRITE has landed, or this player's completion queue has failed.
 Flow::Turn Flow::await_write(Player& me, Time deadline) {
   const auto qp = static_cast<std::size_t>(me.sent % config_.workload.qps);
   const std::uint64_t end =
@@ -111,15 +108,10 @@ Flow::Turn Flow::await_write(Player& me, Time deadline) {
     const bool written = me.self->waiting.wait(me.spot, me.spots_seen, deadline);
     me.waiting = false;
     if (!written) return Turn::kLost;
-    if (!me.poked) {
-      if (me.numbers.bytes() > 0) me.self->core.sync();
-      me.spots_seen = me.spot.writes();
-      if (is_current(me, number_at(me, end))) return Turn::kDone;
-      continue;
-    }
-    me.poked = false;
-    ++me.spots_seen;  // that was no write
-    if (!reap_own(me)) return Turn::kFailed;
+    if (me.poked) return Turn::kFailed;
+    if (me.numbers.bytes() > 0) me.self->core.sync();
+    me.spots_seen = me.spot.writes();
+    if (is_current(me, number_at(me, end))) return Turn::kDone;
   }
 }
 

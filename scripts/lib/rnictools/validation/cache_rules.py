@@ -8,7 +8,8 @@ from typing import Any
 
 from .binding import Binding, Bound, Results, Rule, Run, Unbound, ratio, run_of, single
 from .dataset import Point
-from .workloads import CLUSTER, FDR_SWITCH, RDMA_BENCH, bandwidth, latency, post_to_completion, rate
+from .workloads import (CLUSTER, ETH40_SWITCH, FDR_SWITCH, RDMA_BENCH, bandwidth, latency,
+                        post_to_completion, rate)
 
 _CX3_IB = ("connectx3", "fdr56", "sandy_bridge")
 _CX3_ROCE = ("connectx3", "eth40", "sandy_bridge")
@@ -175,8 +176,9 @@ def _erpc(point: Point) -> Bound:
     if point.op == "READ" and point.metric == "lat_median_us":
         nic, link = {"ConnectX-3": ("connectx3", "fdr56"), "ConnectX-5": ("connectx5", "eth40")
                      }.get(point.device.split(" ")[0], ("connectx4", "eth25"))
-        fabric = {"transport.protocol": "ib", **FDR_SWITCH} if link == "fdr56" else {
-            "transport.protocol": "rocev2", "fabric.topology": "single_switch"}
+        fabric = {"fdr56": {"transport.protocol": "ib", **FDR_SWITCH},
+                  "eth40": {"transport.protocol": "rocev2", **ETH40_SWITCH}}.get(
+                      link, {"transport.protocol": "rocev2", "fabric.topology": "single_switch"})
         return single(point, (nic, link, "broadwell"), latency(32) | {
             "workload.op": "read", "workload.msg_size": 32, **fabric})
     if point.op == "WRITE":

@@ -87,9 +87,11 @@ def _ipoib(point: Point) -> Bound:
 RULES: dict[str, Rule] = {
     "CX3QDR": _switched(("connectx3", "qdr40", "sandy_bridge"), transport__mtu=2048),
     "CX3FDR": _ipoib,
-    # A server of 2017 and later, with the adapter's Gen3 x8.
-    "CX3ROCE40": _switched(("connectx3", "eth40", "skylake"), transport__protocol="rocev2",
-                           transport__mtu=1024, pcie__lanes=8),
+    # A server of 2017 and later, with the adapter's Gen3 x8, and a switch of the adapter's time.
+    "CX3ROCE40": lambda point: perftest(point, Setup(
+        ("connectx3", "eth40", "skylake"),
+        {"transport.protocol": "rocev2", "transport.mtu": 1024, "pcie.lanes": 8,
+         **workloads.ETH40_SWITCH})),
     "CX4EDR": _cx4edr,
     "CX5X8": _fixed(("connectx5", "eth100", "ryzen_gen3_x8"), transport__protocol="rocev2"),
     "CX5EDRGPU": lambda point: perftest(point, Setup(

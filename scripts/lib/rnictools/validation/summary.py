@@ -61,6 +61,28 @@ def _errors(scored: Sequence[score.Scored]) -> list[str]:
     return lines
 
 
+#: No device may be off by more than twice what is wanted of all.
+_DEVICE_SLACK = 2.0
+
+
+def _devices(scored: Sequence[score.Scored]) -> list[str]:
+    """Each device's errors of each kind: means over its data sets, those over twice the target bold."""
+    judged = [s for s in scored if s.point.split == "validate"]
+    lines = ["| preset | " + " | ".join(KINDS) + " |", "|---|" + "--:|" * len(KINDS)]
+    for preset in sorted({s.preset for s in judged}):
+        cells = []
+        by = by_kind(s for s in judged if s.preset == preset)
+        for name in KINDS:
+            if name not in by:
+                cells.append("")
+                continue
+            error = score.mean_over_groups(by[name])
+            text = f"{error:.1%} ({sum(s.count for s in by[name])})"
+            cells.append(f"**{text}**" if error > _DEVICE_SLACK * TARGETS[name] else text)
+        lines.append(f"| {preset} | " + " | ".join(cells) + " |")
+    return lines
+
+
 def _sets(scored: Sequence[score.Scored]) -> list[str]:
     calibrated = {s.name: s for s in score.group(
         (x for x in scored if x.point.split == "calibrate"), "dataset")}
@@ -111,7 +133,9 @@ def markdown(scored: Sequence[score.Scored], bound_share: float, figures: Figure
              "for one in CX6LOOP; the order of WRITE and READ in SOCC20; hosts of CX5EDRGPU, ROCE100A100 and "
              "CX6LOOP; what a coroutine takes of its core (VAL, from one thread's rate); how long the runs with "
              "losses are (ERPC-035). Errors of those sets are therefore not those of a blind test.", "", *_errors(scored), "",
-             "<details><summary>By data set</summary>", "", *_sets(scored), "", "</details>", "",
+             "By preset, points in brackets (bold: more than twice what is wanted of all):", "",
+             *_devices(scored), "", "<details><summary>By data set</summary>", "", *_sets(scored), "",
+             "</details>", "",
              f"Of {len(SHAPES)} shapes (order, knee, slope) {len(held)} hold in every part:", "",
              "| | shape | parts that hold | what does not |", "|--:|---|--:|---|"]
     for shape in SHAPES:

@@ -24,6 +24,9 @@ _LONGEST_OF_MANY = 1 << 20
 #: datasheet: 170 ns from port to port (NVIDIA SX6036), of which two PHYs and a cable are modelled apart
 FDR_SWITCH = {"fabric.topology": "single_switch", "switch.latency": "100ns"}
 
+#: datasheet: 220 ns from port to port at 40 GbE (NVIDIA SX1036, SwitchX-2), of which two PHYs and a cable likewise
+ETH40_SWITCH = {"fabric.topology": "single_switch", "switch.latency": "110ns"}
+
 #: One core of FaSST's and rdma_bench's READ programs, which post lists of work requests, starts and
 #: completes 10.9 M/s on queue pairs of its own (section 1.3 of the data's README): 92 ns, which is what
 #: posting costs here without the wait for the one doorbell register that perftest's core stores to again
