@@ -154,7 +154,7 @@ def _draw_panel(axis: Any, panel: tuple[str, str], curves: Sequence[_Curve]) -> 
     if min(values) > 0 and max(values) / min(values) > 20:
         axis.set_yscale("log")
     else:
-        axis.set_ylim(bottom=0)
+        axis.set_ylim(0, 1.1 * max(values))  # marks of a flat line must not lie on the frame
     axis.set_title(f"{panel[0]} over {panel[1]}", loc="left")
     axis.legend(title="lines and dots simulated, marks measured", title_fontsize=7)
 
