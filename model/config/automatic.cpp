@@ -122,6 +122,17 @@ Time automatic_answer_timeout(const Config& config) {
               config.workload.poll_interval + config.workload.cq_period + away);
 }
 
+/// First interval of quick retransmissions: ConnectX's, or of selective repeat IRN's RTO_low,
+/// beside which a round trip through a switch is short, and four round trips of long cables.
+Time automatic_quick_retry(const Config& config) {
+  constexpr Time kConnectX = microseconds(2000);
+  constexpr Time kIrn = microseconds(100);
+  if (config.transport.adaptive_retransmission) return kConnectX;
+  constexpr int kCables = 16;  // two there and two back, four times
+  constexpr Time kMost = microseconds(1'000'000);
+  return std::min(kMost, kIrn + kCables * config.link.delay);
+}
+
 std::string automatic_text(std::string_view key, const Config& config) {
   const WorkloadConfig& workload = config.workload;
   const bool latency = workload.pattern == Pattern::kLatency;
@@ -133,6 +144,9 @@ std::string automatic_text(std::string_view key, const Config& config) {
   if (key == "dcqcn.additive_rate") return std::to_string(config.link.rate.to_gbps() / 1000);
   if (key == "dcqcn.hyper_rate") return std::to_string(config.link.rate.to_gbps() / 100);
   if (key == "transport.max_dest_rd_atomic") return std::to_string(config.transport.max_rd_atomic);
+  if (key == "transport.adaptive_start") {
+    return std::to_string(to_ns(automatic_quick_retry(config)));
+  }
   if (key == "transport.window") return std::to_string(automatic_window(config));
   if (key == "link.flow_control") {
     return protocol == Protocol::kIb ? "credit" : is_roce(protocol) ? "pfc" : "none";

@@ -88,7 +88,9 @@ void add_protocol(ParameterTable& table) {
       .in("packets")
       .or_auto()
       .assumed("selective repeat: twice the bandwidth-delay product, which bounds the bitmaps")
-      .means("packets in flight on a QP, 0: any; auto: 0 for go_back_n, else 2 BDP, 256 at least");
+      .means(
+          "request packets in flight on a QP (a READ is one), 0: any; auto: 0 for go_back_n, else "
+          "2 BDP, 256 at least");
   table.flag("transport.sequence_nak", RNIC_FIELD(transport.sequence_nak), "true")
       .spec("IBTA vol. 1, 9.7.5.2.8: one NAK a gap")
       .means("go_back_n: a responder reports a gap; false: only timers find losses");
@@ -116,10 +118,19 @@ void add_reliability(ParameterTable& table) {
             "false")
       .spec("IBTA knows none; an option of vendors, see configs/transport/vendor_timers.ini")
       .means("quick retransmissions at doubling intervals before the regular timer counts");
-  table.time("transport.adaptive_start", RNIC_FIELD(transport.adaptive_start), "2ms")
+  table.time("transport.adaptive_start", RNIC_FIELD(transport.adaptive_start), "auto")
       .range(1000, kSecond)
-      .measured("ConnectX-5: 2, 4, 8, 16 ms whatever the time-out (linux-rdma/perftest issue 251)")
-      .means("first interval of adaptive retransmission; doubles up to the nominal time-out");
+      .or_auto()
+      .measured(
+          "ConnectX-5: 2, 4, 8, 16 ms whatever the time-out (linux-rdma/perftest issue 251), auto "
+          "for "
+          "adaptive_retransmission; else for selective repeat IRN's RTO_low of 100 us (Mittal et "
+          "al., "
+          "SIGCOMM 2018) and four round trips of the cables")
+      .means(
+          "first interval of adaptive retransmission, and of selective repeat's timer while at "
+          "most 3 "
+          "packets are under way; doubles up to the nominal time-out");
   table.count("transport.retry_count", RNIC_FIELD(transport.retry_count), "7")
       .range(0, 7)
       .spec("IBTA vol. 1, chapter 9 (3 bits); perftest uses 7")

@@ -48,6 +48,7 @@ std::unique_ptr<Transport> make_transport(const config::Config& config,
   rc.timers.ack_timeout_factor = config.transport.ack_timeout_factor;
   rc.timers.adaptive = config.transport.adaptive_retransmission;
   rc.timers.adaptive_start = config.transport.adaptive_start;
+  if (rc.selective_repeat) rc.tail_start = config.transport.adaptive_start;
   rc.timers.rnr_factor = config.transport.rnr_timer_factor;
   if (config.transport.congestion_control == config::RoceCongestion::kDcqcn) {
     rc.dcqcn = dcqcn_parameters(config, encapsulation);

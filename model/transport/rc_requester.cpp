@@ -13,6 +13,7 @@ namespace rnic::transport {
 
 using protocol::BthOpcode;
 using protocol::psn_add;
+using protocol::psn_before;
 using protocol::psn_distance;
 using protocol::WcStatus;
 
@@ -71,10 +72,21 @@ void RcTransport::start_sending(QueuePair& qp, Time /*now*/) {
   sr.recovering = false;
 }
 
-bool RcTransport::window_open(const QueuePair& qp, std::uint32_t psn, std::uint32_t count) const {
-  if (config_.window == 0 || psn == qp.una_psn) return true;  // a READ may be larger than it
-  const std::uint32_t in_flight = (psn - qp.una_psn) & protocol::kPsnMask;
-  return in_flight + count <= config_.window;
+/// Whether a request packet with `psn` may leave. Of a READ the request counts, not its answer:
+/// that is what a responder may have to keep until its turn.
+bool RcTransport::window_open(const QueuePair& qp, std::uint32_t psn) const {
+  if (config_.window == 0) return true;
+  std::uint32_t in_flight = (psn - qp.una_psn) & protocol::kPsnMask;
+  if (in_flight < config_.window) return true;
+  if (qp.outstanding_reads == 0) return false;
+  for (std::size_t i = 0; i < qp.sq.size() && qp.sq[i].issued; ++i) {
+    const SendEntry& entry = qp.sq[i];
+    const std::int32_t left = psn_distance(psn_add(entry.first_psn, entry.psn_count), qp.una_psn);
+    if (!entry.answered_by_response() || left <= 0) continue;
+    in_flight -= std::min(static_cast<std::uint32_t>(left), entry.psn_count);
+    if (entry.responded < entry.psn_count) ++in_flight;
+  }
+  return in_flight < config_.window;
 }
 
 /// Whether a message that takes a RECV may be begun. One beyond the limit may: its answer tells of
@@ -112,7 +124,7 @@ bool RcTransport::may_issue(const QueuePair& qp, const SendEntry& entry) const {
   if (!fence_passed(qp, entry)) return false;
   if (entry.answered_by_response() && qp.outstanding_reads >= qp.max_rd_atomic) return false;
   const std::uint32_t packets = packets_of(entry.wqe.length, qp.mtu);
-  if (entry.answered_by_response() && !window_open(qp, qp.next_psn, packets)) return false;
+  if (entry.answered_by_response() && !window_open(qp, qp.next_psn)) return false;
   return psn_distance(qp.next_psn, qp.una_psn) + static_cast<std::int32_t>(packets) < kMaxPsnWindow;
 }
 
@@ -135,7 +147,7 @@ PlanStatus RcTransport::plan_request(QueuePair& qp, Time now, TxPlan& plan) {
   if (!qp.may_send()) return PlanStatus::kNoWqe;
   if (now < qp.rnr_until) return PlanStatus::kDelayed;
   if (qp.resend_due) {
-    const bool planned = plan_resend(qp, plan);
+    const bool planned = plan_resend(qp, now, plan);
     if (qp.retry_deadline == kTimeNever) restart_timer(qp, now);
     if (planned) return PlanStatus::kPlanned;
   }
@@ -156,7 +168,7 @@ PlanStatus RcTransport::plan_request(QueuePair& qp, Time now, TxPlan& plan) {
     issue(qp, *entry);
   }
   const bool answered = entry->answered_by_response();
-  if (!answered && !window_open(qp, psn_add(entry->first_psn, qp.tx_offset / qp.mtu), 1)) {
+  if (!answered && !window_open(qp, psn_add(entry->first_psn, qp.tx_offset / qp.mtu))) {
     return PlanStatus::kBlocked;
   }
   plan = TxPlan{};
@@ -234,7 +246,7 @@ void RcTransport::plan_segment(QueuePair& qp, const SendEntry& entry, std::uint3
   plan.last = last;
   // The packet that closes the window asks, too: nothing would open it again.
   plan.ack_request =
-      last || (packet + 1) % config_.ack_every == 0 || !window_open(qp, psn_add(plan.psn, 1), 1);
+      last || (packet + 1) % config_.ack_every == 0 || !window_open(qp, psn_add(plan.psn, 1));
   plan.solicited = last && wqe.solicited;
   if (last) plan.trace = entry.trace;
   if (length > 0) {
@@ -260,7 +272,12 @@ void RcTransport::restart_timer(QueuePair& qp, Time now) {
   const bool runs =
       qp.timeout_exponent != 0 && now >= qp.rnr_until && psn_distance(qp.next_psn, qp.una_psn) > 0;
   qp.retry_deadline =
-      runs ? now + config_.timers.interval(qp.timeout_exponent, qp.quick_retries) : kTimeNever;
+      runs ? now + timers_of(qp).interval(qp.timeout_exponent, qp.quick_retries) : kTimeNever;
+  if (config_.selective_repeat) SelectiveRepeat::of(qp).short_timer = only_a_tail(qp);
+}
+
+const RetransmissionTimers& RcTransport::timers_of(const QueuePair& qp) const {
+  return config_.selective_repeat && only_a_tail(qp) ? tail_timers_ : config_.timers;
 }
 
 void RcTransport::advance(QueuePair& qp, std::uint32_t una_psn, Time now) {
@@ -306,6 +323,7 @@ void RcTransport::handle_ack(QueuePair& qp, const Incoming& in, Time now) {
   note_credits(qp, in);
   if (config_.selective_repeat) {
     selective_ack(qp, in, now);
+    hasten_timer(qp, now);
     return;
   }
   if (!outstanding(qp, in.bth.psn)) return;
@@ -401,6 +419,7 @@ void RcTransport::handle_read_response(QueuePair& qp, const Incoming& in, Time n
   if (in.info.has_aeth) note_credits(qp, in);
   if (config_.selective_repeat) {
     selective_read_response(qp, in, now, plan);
+    hasten_timer(qp, now);
     return;
   }
   const std::uint32_t psn = in.bth.psn;
@@ -464,9 +483,10 @@ bool RcTransport::spend_retry(QueuePair& qp) {
 /// An expiry of the regular timer costs a retry. Those of the adaptive phase cost one together, and
 /// the regular timer then runs retry_count - 1 times.
 bool RcTransport::spend_timeout(QueuePair& qp) {
-  if (!config_.timers.quick(qp.timeout_exponent, qp.quick_retries)) return spend_retry(qp);
+  const RetransmissionTimers& timers = timers_of(qp);
+  if (!timers.quick(qp.timeout_exponent, qp.quick_retries)) return spend_retry(qp);
   ++qp.quick_retries;
-  if (config_.timers.quick(qp.timeout_exponent, qp.quick_retries)) return true;
+  if (timers.quick(qp.timeout_exponent, qp.quick_retries)) return true;
   constexpr std::uint8_t kCost = 2;  // its own, and the last regular expiry gives up
   if (qp.retries_left < kCost) {
     qp.retries_left = 0;
@@ -490,6 +510,10 @@ void RcTransport::fail(QueuePair& qp, WcStatus status) {
 }
 
 bool RcTransport::timeout(QueuePair& qp, Time now) {
+  if (config_.selective_repeat && SelectiveRepeat::of(qp).short_timer && !only_a_tail(qp)) {
+    restart_timer(qp, now);  // more was sent since
+    return true;
+  }
   ++counters_.local_ack_timeout_err;
   if (!spend_timeout(qp)) return false;
   if (config_.selective_repeat) return selective_timeout(qp, now);

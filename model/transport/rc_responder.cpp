@@ -37,6 +37,16 @@ const ResponderResource* find_resource(const QueuePair& qp, std::uint32_t psn) {
   return nullptr;
 }
 
+/// Packets of the answer to `resource`'s request that have been planned: all, if it is over.
+std::uint32_t answered_packets(const QueuePair& qp, const ResponderResource& resource) {
+  for (std::size_t i = 0; i < qp.responses.size(); ++i) {
+    const ResponseEntry& response = qp.responses[i];
+    const bool original = response.kind == ResponseEntry::Kind::kReadResponse && !response.repeated;
+    if (original && response.psn == resource.psn) return response.sent / qp.mtu;
+  }
+  return resource.psn_count;
+}
+
 void remember(QueuePair& qp, const RxPlan& plan, bool atomic) {
   if (qp.resources.size() >= qp.max_dest_rd_atomic) qp.resources.pop_front();
   ResponderResource resource;
@@ -225,6 +235,14 @@ void RcTransport::handle_duplicate(QueuePair& qp, const Incoming& in, Time now, 
   plan.address = in.reth.va;
   plan.rkey = in.reth.rkey;
   plan.message_length = in.reth.dma_length;
+  if (!config_.selective_repeat) return;
+  // It would overtake the rest of the first answer, which is still to come: only what has left.
+  const std::uint64_t answered = std::uint64_t{answered_packets(qp, *resource)} * qp.mtu;
+  if (skip >= answered) {
+    plan = RxPlan{};
+  } else if (skip + plan.message_length > answered) {
+    plan.message_length = static_cast<std::uint32_t>(answered - skip);
+  }
 }
 
 void RcTransport::repeat_atomic(QueuePair& qp, const ResponderResource& resource, Time now) {
@@ -242,9 +260,8 @@ void RcTransport::push_read_response(QueuePair& qp, const RxPlan& plan, Time now
   // A waiting ACK must not hold up an answer.
   if (!qp.responses.empty()) qp.responses.back().ready = std::min(qp.responses.back().ready, now);
   ResponseEntry response;
-  response.kind = plan.action == RxPlan::Action::kReadRequest
-                      ? ResponseEntry::Kind::kReadResponse
-                      : ResponseEntry::Kind::kAtomicResponse;
+  const bool read = plan.action == RxPlan::Action::kReadRequest;
+  response.kind = read ? ResponseEntry::Kind::kReadResponse : ResponseEntry::Kind::kAtomicResponse;
   response.psn = plan.psn;
   response.msn = qp.msn;
   response.syndrome = protocol::kAckUnlimitedCredit;
@@ -258,6 +275,7 @@ void RcTransport::push_read_response(QueuePair& qp, const RxPlan& plan, Time now
   response.trace = trace;
   if (!plan.duplicate) ++qp.reads_in_service;
   qp.responses.push_back(response);
+  if (config_.selective_repeat && plan.duplicate && read) answer_next(qp);
 }
 
 void RcTransport::accept(QueuePair& qp, const RxPlan& plan, Time now, stats::MessageTrace* trace) {
@@ -274,7 +292,10 @@ void RcTransport::accept(QueuePair& qp, const RxPlan& plan, Time now, stats::Mes
     return;
   }
   if (plan.out_of_order) {
-    SelectiveRepeat::of(qp).slot(plan.psn).state = SelectiveRepeat::Slot::State::kPlaced;
+    const auto placed = SelectiveRepeat::of(qp).early.find(plan.psn);
+    if (placed != SelectiveRepeat::of(qp).early.end()) {
+      placed->second.state = SelectiveRepeat::Early::State::kPlaced;
+    }
     push_sack(qp, plan.psn, now);
     return;
   }

@@ -21,17 +21,51 @@ struct RcTransport::Gap {
   std::uint64_t number = 0;  ///< of the entry
   std::uint32_t psn = 0;
   std::uint32_t packets = 1;
+  bool of_request = true;  ///< a READ's, too, until it is executed
+  std::uint32_t end() const { return psn_add(psn, packets); }
 };
+
+/// What may be resent: whatever has not arrived, or only what goes one way.
+enum class RcTransport::Missing : std::uint8_t { kAny, kRequests, kResponses };
 
 namespace {
 
+using Repetition = SelectiveRepeat::Repetition;
+using Run = SelectiveRepeat::Run;
+
 std::uint32_t later(std::uint32_t a, std::uint32_t b) { return psn_before(a, b) ? b : a; }
+std::uint32_t sooner(std::uint32_t a, std::uint32_t b) { return psn_before(a, b) ? a : b; }
 
 std::uint32_t end_of(const SendEntry& entry) { return psn_add(entry.first_psn, entry.psn_count); }
+
+bool holds_psn(const Run& run, std::uint32_t psn) {
+  return !psn_before(psn, run.from) && psn_before(psn, run.to);
+}
 
 /// The responder has executed the request that `entry`'s responses answer.
 bool request_executed(const SelectiveRepeat& sr, const SendEntry& entry) {
   return psn_before(entry.first_psn, sr.executed);
+}
+
+/// `run` is to be resent once more; true if the oldest packet that is not acknowledged is in it:
+/// that costs a retry.
+bool lose(QueuePair& qp, const Run& run) {
+  SelectiveRepeat::of(qp).again.push_back(run);
+  return holds_psn(run, qp.una_psn);
+}
+
+/// What `repetition` asked for has begun to arrive.
+void note_answer(SelectiveRepeat& sr, const Repetition& repetition, Time now) {
+  constexpr int kForget = 8;  // a longest time counts less with each answer
+  sr.answer_time = std::max(now - repetition.at, sr.answer_time - sr.answer_time / kForget);
+}
+
+/// Of an answer that something was sent behind, or that is overdue: a repetition goes ahead of what
+/// waits at the responder, so that a full set of READs may leave nothing to be sent behind it.
+bool overtaken(const SelectiveRepeat& sr, const Repetition& repetition, Time now) {
+  constexpr int kPatience = 2;
+  if (psn_before(repetition.mark, sr.answered_end)) return true;
+  return sr.answer_time > kTimeZero && now - repetition.at > kPatience * sr.answer_time;
 }
 
 }  // namespace
@@ -44,14 +78,6 @@ SendEntry* RcTransport::entry_of(QueuePair& qp, std::uint32_t psn, std::uint64_t
     return &qp.sq[i];
   }
   return nullptr;
-}
-
-/// `psn` of `entry` has not arrived; whether what is known since says that it was lost.
-bool RcTransport::lost(const QueuePair& qp, const SendEntry& entry, std::uint32_t psn) {
-  const SelectiveRepeat& sr = SelectiveRepeat::of(qp);
-  if (!entry.answered_by_response()) return psn_before(psn, sr.sacked_end);
-  if (request_executed(sr, entry)) return psn_before(psn, sr.answered_end);
-  return !entry.sacked && psn_before(entry.first_psn, sr.sacked_end);
 }
 
 /// Moves una_psn and finishes entries by what has been executed and answered. A READ gives its
@@ -84,15 +110,16 @@ void RcTransport::settle(QueuePair& qp, Time now) {
     qp.resend_due = false;
     return;
   }
-  sr.resend_from = later(sr.resend_from, una);
+  sr.requests.looked_at = later(sr.requests.looked_at, una);
+  sr.responses.looked_at = later(sr.responses.looked_at, una);
 }
 
 void RcTransport::begin_recovery(QueuePair& qp) {
   SelectiveRepeat& sr = SelectiveRepeat::of(qp);
   sr.recovering = true;
   sr.recovery_end = qp.max_sent_psn;
-  sr.resend_from = sr.again_from = sr.again_to = qp.una_psn;
-  sr.pass_over = false;
+  sr.requests = sr.responses = SelectiveRepeat::Way{qp.una_psn, {}};
+  sr.again.clear();
   qp.resend_due = true;
 }
 
@@ -101,87 +128,166 @@ void RcTransport::begin_recovery(QueuePair& qp) {
 void RcTransport::find_losses(QueuePair& qp, std::uint64_t& counter, Time now) {
   if (now < qp.rnr_until) return;  // the responder takes nothing in order; look again afterwards
   SelectiveRepeat& sr = SelectiveRepeat::of(qp);
-  const std::uint32_t limit = later(sr.sacked_end, sr.answered_end);
+  bool oldest_again = false;
   if (!sr.recovering) {
-    if (!psn_before(qp.una_psn, limit)) return;
     Gap gap;
-    if (!gap_at(qp, qp.una_psn, limit, false, gap)) return;
-    begin_recovery(qp);
-  } else {
-    if (sr.pass_over && !psn_before(qp.una_psn, sr.pass_end)) {
-      sr.pass_over = false;  // it has brought what it was for
-      qp.resend_due = true;
-    }
-    if (!sr.pass_over || !psn_before(sr.pass_mark, limit)) {
-      qp.resend_due = qp.resend_due || psn_before(sr.resend_from, limit);
+    if (!gap_at(qp, qp.una_psn, sr.sacked_end, Missing::kRequests, gap) &&
+        !gap_at(qp, qp.una_psn, sr.answered_end, Missing::kResponses, gap)) {
       return;
     }
-    sr.again_from = qp.una_psn;  // the resent packets were lost as well
-    sr.again_to = sr.pass_end;
-    sr.pass_over = false;
-    qp.resend_due = true;
+    begin_recovery(qp);
+    oldest_again = true;
+  } else {
+    const std::size_t known = sr.again.size();
+    oldest_again = find_lost_requests(qp);
+    oldest_again |= find_lost_responses(qp, now);
+    qp.resend_due = qp.resend_due || !sr.again.empty() ||
+                    psn_before(sr.requests.looked_at, sr.sacked_end) ||
+                    psn_before(sr.responses.looked_at, sr.answered_end);
+    if (sr.again.size() == known) return;
   }
   ++counter;
-  spend_retry(qp);
+  if (oldest_again) spend_retry(qp);
 }
 
-/// The first gap in [psn, end). `certain`: whatever has not arrived is lost, without evidence.
-bool RcTransport::gap_at(QueuePair& qp, std::uint32_t psn, std::uint32_t end, bool certain,
-                         Gap& gap) const {
+/// Repeated request packets that did not arrive although what was sent behind them did.
+bool RcTransport::find_lost_requests(QueuePair& qp) {
+  SelectiveRepeat& sr = SelectiveRepeat::of(qp);
+  std::vector<Repetition>& sent = sr.requests.repetitions;
+  const auto came = [&](const Repetition& repetition) {
+    const std::uint32_t psn = repetition.run.from;
+    if (psn_before(psn, sr.executed) || sr.arrived.test(psn)) return true;
+    std::uint64_t number = 0;
+    const SendEntry* entry = entry_of(qp, psn, number);
+    return entry == nullptr || entry->sacked;
+  };
+  std::size_t behind = 0;  // one that came and everything sent before it
+  for (std::size_t i = sent.size(); i-- > 0 && behind == 0;) {
+    if (came(sent[i])) behind = i + 1;
+  }
+  bool oldest = false;
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < sent.size(); ++i) {
+    if (came(sent[i])) continue;
+    if (i < behind || psn_before(sent[i].mark, sr.sacked_end)) {
+      oldest |= lose(qp, sent[i].run);
+    } else {
+      sent[kept++] = sent[i];
+    }
+  }
+  sent.resize(kept);
+  return oldest;
+}
+
+/// Of answers that were asked for again: what is missing before the newest that came.
+bool RcTransport::find_lost_responses(QueuePair& qp, Time now) {
+  SelectiveRepeat& sr = SelectiveRepeat::of(qp);
+  std::vector<Repetition>& asked = sr.responses.repetitions;
+  const auto came = [&](std::uint32_t psn) {
+    return psn_before(psn, qp.una_psn) || sr.arrived.test(psn);
+  };
+  const auto some_came = [&](const Run& run) {
+    for (std::uint32_t psn = run.from; psn != run.to; psn = psn_add(psn, 1)) {
+      if (came(psn)) return true;
+    }
+    return false;
+  };
+  bool oldest = false;
+  bool behind = false;  // something came that was asked for later
+  std::size_t kept = asked.size();
+  for (std::size_t i = asked.size(); i-- > 0;) {
+    Run run = asked[i].run;
+    const bool all_lost = behind || overtaken(sr, asked[i], now);
+    if (some_came(run)) {
+      behind = true;
+      note_answer(sr, asked[i], now);
+    }
+    if (all_lost) {
+      oldest |= lose(qp, run);
+      continue;
+    }
+    // What is behind the newest that came may still come.
+    std::uint32_t rest = run.to;
+    while (rest != run.from && !came(psn_add(rest, protocol::kPsnMask))) {
+      rest = psn_add(rest, protocol::kPsnMask);
+    }
+    if (rest != run.from) {
+      std::uint32_t first = run.from;
+      while (first != rest && came(first)) first = psn_add(first, 1);
+      if (first != rest) oldest |= lose(qp, Run{first, rest});
+    }
+    if (rest != run.to) asked[--kept] = Repetition{Run{rest, run.to}, asked[i].mark, asked[i].at};
+  }
+  asked.erase(asked.begin(), asked.begin() + static_cast<std::ptrdiff_t>(kept));
+  return oldest;
+}
+
+/// The first of `missing` in [psn, end) that has not arrived.
+bool RcTransport::gap_at(QueuePair& qp, std::uint32_t psn, std::uint32_t end, Missing missing,
+                         Gap& gap) {
   const SelectiveRepeat& sr = SelectiveRepeat::of(qp);
   for (psn = later(psn, qp.una_psn); psn_before(psn, end); psn = psn_add(psn, 1)) {
     if (sr.arrived.test(psn)) continue;
     gap.entry = entry_of(qp, psn, gap.number);
     if (gap.entry == nullptr) return false;
-    SendEntry& entry = *gap.entry;
-    gap.psn = psn;
-    gap.packets = 1;
-    if (!entry.answered_by_response()) {
-      if (psn_before(psn, sr.executed)) continue;
-      if (certain || lost(qp, entry, psn)) return true;
-      continue;
-    }
-    if (certain || lost(qp, entry, psn)) {
-      // Before its request is executed all of a READ is missing.
-      const bool bounded = request_executed(sr, entry) && !certain;
-      const std::uint32_t known = bounded ? sr.answered_end : end_of(entry);
-      const std::uint32_t run_end = psn_before(known, end_of(entry)) ? known : end_of(entry);
-      std::uint32_t next = psn_add(psn, 1);
-      while (psn_before(next, run_end) && !sr.arrived.test(next)) next = psn_add(next, 1);
-      gap.packets = static_cast<std::uint32_t>(psn_distance(next, psn));
+    const SendEntry& entry = *gap.entry;
+    const bool answered = entry.answered_by_response();
+    gap.of_request = !answered || !request_executed(sr, entry);
+    const bool wanted =
+        missing == Missing::kAny || (missing == Missing::kRequests) == gap.of_request;
+    if (!answered) {
+      if (!wanted || psn_before(psn, sr.executed)) continue;
+      gap.psn = psn;
+      gap.packets = 1;
       return true;
     }
-    if (!request_executed(sr, entry)) psn = psn_add(end_of(entry), protocol::kPsnMask);
+    if (!wanted || (missing == Missing::kRequests && entry.sacked)) {
+      psn = psn_add(end_of(entry), protocol::kPsnMask);
+      continue;
+    }
+    if (gap.of_request) {  // before its request is executed all of a READ is missing
+      gap.psn = entry.first_psn;
+      gap.packets = entry.psn_count;
+      return true;
+    }
+    const std::uint32_t run_end = sooner(end, end_of(entry));
+    std::uint32_t next = psn_add(psn, 1);
+    while (psn_before(next, run_end) && !sr.arrived.test(next)) next = psn_add(next, 1);
+    gap.psn = psn;
+    gap.packets = static_cast<std::uint32_t>(psn_distance(next, psn));
+    return true;
   }
   return false;
 }
 
 bool RcTransport::next_gap(QueuePair& qp, Gap& gap) {
   SelectiveRepeat& sr = SelectiveRepeat::of(qp);
-  if (psn_before(sr.again_from, sr.again_to)) {
-    if (gap_at(qp, sr.again_from, sr.again_to, true, gap)) {
-      sr.again_from = psn_add(gap.psn, gap.packets);
-      sr.resend_from = later(sr.resend_from, sr.again_from);
-      return true;
-    }
-    sr.again_from = sr.again_to;
-  }
-  const std::uint32_t limit = later(sr.sacked_end, sr.answered_end);
-  if (psn_before(sr.resend_from, limit) && gap_at(qp, sr.resend_from, limit, false, gap)) {
-    sr.resend_from = psn_add(gap.psn, gap.packets);
+  for (; !sr.again.empty(); sr.again.pop_front()) {
+    Run& run = sr.again.front();
+    if (!gap_at(qp, run.from, run.to, Missing::kAny, gap)) continue;
+    run.from = gap.end();
     return true;
   }
-  sr.resend_from = later(sr.resend_from, limit);
-  if (!sr.pass_over) {
-    sr.pass_over = true;
-    sr.pass_end = sr.resend_from;
-    sr.pass_mark = qp.max_sent_psn;
-  }
+  // What is missing although something behind it has arrived.
+  if (gap_at(qp, sr.requests.looked_at, sr.sacked_end, Missing::kRequests, gap)) return true;
+  sr.requests.looked_at = later(sr.requests.looked_at, sr.sacked_end);
+  if (gap_at(qp, sr.responses.looked_at, sr.answered_end, Missing::kResponses, gap)) return true;
+  sr.responses.looked_at = later(sr.responses.looked_at, sr.answered_end);
   qp.resend_due = false;
   return false;
 }
 
-bool RcTransport::plan_resend(QueuePair& qp, TxPlan& plan) {
+/// `gap` is being resent: from now on its loss shows by what is sent behind it and arrives.
+void RcTransport::note_resent(QueuePair& qp, const Gap& gap, Time now) {
+  SelectiveRepeat& sr = SelectiveRepeat::of(qp);
+  SelectiveRepeat::Way& way = gap.of_request ? sr.requests : sr.responses;
+  const std::uint32_t end = gap.of_request ? psn_add(gap.psn, 1) : gap.end();
+  way.repetitions.push_back(Repetition{Run{gap.psn, end}, qp.max_sent_psn, now});
+  way.looked_at = later(way.looked_at, gap.end());
+  sr.recovery_end = later(sr.recovery_end, gap.end());
+}
+
+bool RcTransport::plan_resend(QueuePair& qp, Time now, TxPlan& plan) {
   Gap gap;
   if (!next_gap(qp, gap)) return false;
   const SendEntry& entry = *gap.entry;
@@ -193,6 +299,7 @@ bool RcTransport::plan_resend(QueuePair& qp, TxPlan& plan) {
   } else {
     plan_segment(qp, entry, skip * qp.mtu, plan);
   }
+  note_resent(qp, gap, now);
   plan.ack_request = true;  // the responder may have it already and say nothing otherwise
   plan.trace = nullptr;     // the first transmission was timed
   return true;
@@ -252,8 +359,8 @@ void RcTransport::selective_rnr_nak(QueuePair& qp, const Incoming& in, Time now)
   if (qp.rnr_until <= now) return;  // that was one too many
   SelectiveRepeat& sr = SelectiveRepeat::of(qp);
   if (!sr.recovering) begin_recovery(qp);
-  sr.again_from = in.bth.psn;  // the refused packet and, after the wait, what is missing behind it
-  sr.again_to = later(sr.again_to, psn_add(in.bth.psn, 1));
+  // The refused packet and, after the wait, what is missing behind it.
+  sr.again.push_back(Run{in.bth.psn, psn_add(in.bth.psn, 1)});
   qp.resend_due = true;
 }
 
@@ -294,6 +401,34 @@ void RcTransport::selective_read_response(QueuePair& qp, const Incoming& in, Tim
   find_losses(qp, counters_.implied_nak_seq_err, now);
 }
 
+/// Whether so little is under way that nothing may tell of its loss (IRN: fewer than RTO_low's N =
+/// 3 packets). Of a READ that the responder has not executed the request is under way; what it
+/// keeps until its turn is not.
+bool RcTransport::only_a_tail(const QueuePair& qp) {
+  constexpr std::uint32_t kFew = 3;
+  const SelectiveRepeat& sr = SelectiveRepeat::of(qp);
+  auto missing = static_cast<std::uint32_t>(psn_distance(qp.max_sent_psn, qp.una_psn));
+  missing -= std::min(missing, sr.arrived.marks());
+  if (missing <= kFew) return true;
+  if (qp.outstanding_reads == 0) return false;
+  for (std::size_t i = 0; i < qp.sq.size() && qp.sq[i].issued; ++i) {
+    const SendEntry& entry = qp.sq[i];
+    if (!entry.answered_by_response() || request_executed(sr, entry)) continue;
+    if (!psn_before(entry.first_psn, qp.max_sent_psn)) continue;
+    missing -= entry.psn_count - (entry.sacked ? 0 : 1);
+  }
+  return missing <= kFew;
+}
+
+/// Nothing but a tail is under way any more: the timer that runs may be too long for it.
+void RcTransport::hasten_timer(QueuePair& qp, Time now) {
+  if (SelectiveRepeat::of(qp).short_timer || qp.retry_deadline == kTimeNever) return;
+  if (!only_a_tail(qp)) return;
+  const Time running = qp.retry_deadline;
+  restart_timer(qp, now);
+  qp.retry_deadline = std::min(qp.retry_deadline, running);
+}
+
 bool RcTransport::selective_timeout(QueuePair& qp, Time now) {
   SelectiveRepeat& sr = SelectiveRepeat::of(qp);
   begin_recovery(qp);
@@ -301,8 +436,8 @@ bool RcTransport::selective_timeout(QueuePair& qp, Time now) {
   const SendEntry* oldest = entry_of(qp, qp.una_psn, number);
   // It may have been held and then refused, by an RNR NAK that was lost.
   if (oldest != nullptr && !oldest->answered_by_response()) sr.arrived.clear(qp.una_psn);
-  sr.again_to = qp.max_sent_psn;  // whatever is not known to have arrived
-  sr.resend_from = qp.max_sent_psn;
+  sr.again.push_back(Run{qp.una_psn, qp.max_sent_psn});  // whatever is not known to have arrived
+  sr.requests.looked_at = sr.responses.looked_at = qp.max_sent_psn;
   restart_timer(qp, now);
   return true;
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Selective repeat, the half that receives requests: what comes early is placed or held.
+#include <utility>
+
 #include "protocol/aeth.h"
 #include "protocol/psn.h"
 #include "transport/rc_incoming.h"
@@ -11,24 +13,14 @@ namespace rnic::transport {
 using protocol::OpcodeKind;
 using protocol::psn_add;
 using protocol::psn_distance;
-using State = SelectiveRepeat::Slot::State;
-
-namespace {
-
-std::size_t power_of_two_at_least(std::uint32_t n) {
-  std::size_t size = 1;
-  while (size < n) size *= 2;
-  return size;
-}
-
-}  // namespace
+using State = SelectiveRepeat::Early::State;
 
 bool RcTransport::holds(const QueuePair& qp, std::uint32_t psn) const {
   if (!config_.selective_repeat || qp.connection == nullptr) return false;
   const SelectiveRepeat& sr = SelectiveRepeat::of(qp);
-  if (sr.occupied == 0 || psn_distance(psn, qp.expected_psn) < 0) return false;
-  const SelectiveRepeat::Slot& slot = sr.slots[psn & (sr.slots.size() - 1)];
-  return slot.state == State::kHeld && slot.packet.bth.psn == psn;
+  if (sr.early.empty() || psn_distance(psn, qp.expected_psn) < 0) return false;
+  const auto found = sr.early.find(psn);
+  return found != sr.early.end() && found->second.state == State::kHeld;
 }
 
 bool RcTransport::hold_over(const QueuePair& qp, std::uint32_t psn) const {
@@ -37,24 +29,19 @@ bool RcTransport::hold_over(const QueuePair& qp, std::uint32_t psn) const {
 
 void RcTransport::handle_early(QueuePair& qp, const Incoming& in, Time now, RxPlan& plan) {
   SelectiveRepeat& sr = SelectiveRepeat::of(qp);
-  const auto ahead = static_cast<std::uint32_t>(psn_distance(in.bth.psn, qp.expected_psn));
-  if (ahead >= config_.window) return;  // a requester does not send it
-  if (sr.slots.empty()) sr.slots.resize(power_of_two_at_least(config_.window));
-  SelectiveRepeat::Slot& slot = sr.slot(in.bth.psn);
   plan.psn = in.bth.psn;
-  if (slot.state != State::kFree) {
+  if (sr.early.find(in.bth.psn) != sr.early.end()) {
     push_sack(qp, in.bth.psn, now);
     return;
   }
-  ++sr.occupied;
-  slot.packet = in;
-  if (in.info.kind != OpcodeKind::kWrite || in.info.has_immdt) {
-    slot.state = State::kHeld;
+  if (sr.early.size() >= config_.window) return;  // a requester does not send it
+  const bool held = in.info.kind != OpcodeKind::kWrite || in.info.has_immdt;
+  sr.early.emplace(in.bth.psn, SelectiveRepeat::Early{held ? State::kHeld : State::kPlacing, in});
+  if (held) {
     plan.action = RxPlan::Action::kHold;
     push_sack(qp, in.bth.psn, now);
     return;
   }
-  slot.state = State::kPlacing;
   plan.action = RxPlan::Action::kWrite;
   plan.out_of_order = true;
   plan.first = true;  // checked on its own
@@ -71,28 +58,34 @@ void RcTransport::push_sack(QueuePair& qp, std::uint32_t psn, Time now) {
 
 void RcTransport::forget_early(QueuePair& qp, std::uint32_t psn) {
   SelectiveRepeat& sr = SelectiveRepeat::of(qp);
-  if (sr.occupied == 0) return;
-  SelectiveRepeat::Slot& slot = sr.slot(psn);
-  if (slot.state != State::kFree && slot.packet.bth.psn == psn) sr.release(slot);
+  if (!sr.early.empty()) sr.early.erase(psn);
 }
 
 /// Executes the placed WRITE packets whose turn has come.
 void RcTransport::execute_placed(QueuePair& qp, Time now) {
   SelectiveRepeat& sr = SelectiveRepeat::of(qp);
-  if (sr.occupied == 0) return;
+  if (sr.early.empty()) return;
   for (;;) {
-    SelectiveRepeat::Slot& slot = sr.slot(qp.expected_psn);
-    if (slot.state != State::kPlaced) break;
-    sr.release(slot);
-    if (!sequence_ok(qp, slot.packet) || !length_ok(qp, slot.packet)) break;  // refused when resent
+    const auto turn = sr.early.find(qp.expected_psn);
+    if (turn == sr.early.end() || turn->second.state != State::kPlaced) break;
+    const Incoming packet = turn->second.packet;
+    sr.early.erase(turn);
+    if (!sequence_ok(qp, packet) || !length_ok(qp, packet)) break;  // refused when resent
     RxPlan plan;
-    fill_request(qp, slot.packet, plan);
+    fill_request(qp, packet, plan);
     if (!plan.last) continue;
     qp.msn = (qp.msn + 1) & protocol::kPsnMask;
     ++counters_.rx_write_requests;
   }
   // The requester learns at once that a gap is closed.
   push_ack(qp, psn_add(qp.expected_psn, protocol::kPsnMask), now);
+}
+
+/// The newest of what is owed goes before all else but what was asked for again before it.
+void RcTransport::answer_next(QueuePair& qp) {
+  for (std::size_t i = qp.responses.size() - 1; i > 0 && !qp.responses[i - 1].repeated; --i) {
+    std::swap(qp.responses[i], qp.responses[i - 1]);
+  }
 }
 
 }  // namespace rnic::transport

@@ -20,6 +20,8 @@ struct RcConfig {
   bool atomic_waits = false;        ///< until what is before it is acknowledged
   bool end_to_end_credits = false;  ///< ACKs tell of RECVs, SENDs wait for them (9.7.7.2)
   RetransmissionTimers timers{};
+  /// Selective repeat: first interval while at most three packets are under way; 0: as the others.
+  Time tail_start{0};
   DcqcnParameters dcqcn{};
   std::uint32_t cnp_priority = config::kCnpAsData;  ///< of Ethernet
 };
@@ -36,15 +38,29 @@ struct RcConfig {
 /// - For each early packet the responder sends a sequence NAK with its expected PSN, extended by
 ///   the PSN that arrived (4 bytes behind the AETH). The requester resends what is missing below
 ///   the newest PSN known to have arrived; of a READ it asks again for the missing run.
-/// - IRN finds the loss of a resent packet by the timer only. Here also by a packet that was sent
-///   later and has arrived, which needs no further information.
+/// - What is asked for again of a READ is answered before what else waits at the responder.
+/// - IRN finds the loss of a resent packet by the timer only. Here also by whatever was sent later
+///   and has arrived, another resent packet, too: both ways keep their order. A part of a READ that
+///   was asked for again is lost, too, if others arrive after twice the time that the last ones
+///   took.
+/// - While three packets or fewer are under way nothing may come behind a lost one: the timer then
+/// is
+///   a short one (IRN's RTO_low), twice as long each time, up to the one that verbs set.
+/// - The window counts request packets, which the responder may have to keep; a READ is one.
 class RcTransport : public Transport {
  public:
   struct Incoming;  ///< a frame's transport headers, decoded
 
   RcTransport(const RcConfig& config, const Encapsulation& encapsulation,
               const PortIdentity& identity)
-      : encapsulation_(encapsulation), config_(config), identity_(identity) {}
+      : encapsulation_(encapsulation),
+        config_(config),
+        tail_timers_(config.timers),
+        identity_(identity) {
+    if (config.tail_start == kTimeZero) return;
+    tail_timers_.adaptive = true;
+    tail_timers_.adaptive_start = config.tail_start;
+  }
 
   void connect(QueuePair& qp) override;
   void start_sending(QueuePair& qp, Time now) override;
@@ -86,6 +102,7 @@ class RcTransport : public Transport {
 
  private:
   struct Gap;  ///< PSNs that are to be resent
+  enum class Missing : std::uint8_t;
 
   protocol::AddressVector datagram_path(const protocol::Datagram& datagram) const;
   protocol::AddressVector cnp_path(const protocol::AddressVector& data) const;
@@ -99,7 +116,7 @@ class RcTransport : public Transport {
   static bool credit_for(const QueuePair& qp, const SendEntry& entry);
   void note_credits(QueuePair& qp, const Incoming& in) const;
   std::uint8_t credit_syndrome(const QueuePair& qp) const;
-  bool window_open(const QueuePair& qp, std::uint32_t psn, std::uint32_t count) const;
+  bool window_open(const QueuePair& qp, std::uint32_t psn) const;
   void plan_read(QueuePair& qp, const SendEntry& entry, std::uint32_t skip, std::uint32_t packets,
                  TxPlan& plan);
   void note_sent(QueuePair& qp, TxPlan& plan, std::uint32_t psn_count);
@@ -119,22 +136,28 @@ class RcTransport : public Transport {
   static void rewind(QueuePair& qp, std::uint32_t psn);
   static bool spend_retry(QueuePair& qp);
   bool spend_timeout(QueuePair& qp);
+  const RetransmissionTimers& timers_of(const QueuePair& qp) const;
   static void fail(QueuePair& qp, protocol::WcStatus status);
   void restart_timer(QueuePair& qp, Time now);
 
   // Requester, selective repeat.
   static SendEntry* entry_of(QueuePair& qp, std::uint32_t psn, std::uint64_t& number);
-  static bool lost(const QueuePair& qp, const SendEntry& entry, std::uint32_t psn);
   void settle(QueuePair& qp, Time now);
   static void begin_recovery(QueuePair& qp);
   void find_losses(QueuePair& qp, std::uint64_t& counter, Time now);
-  bool next_gap(QueuePair& qp, Gap& gap);
-  bool gap_at(QueuePair& qp, std::uint32_t psn, std::uint32_t end, bool certain, Gap& gap) const;
-  bool plan_resend(QueuePair& qp, TxPlan& plan);
+  static bool find_lost_requests(QueuePair& qp);
+  static bool find_lost_responses(QueuePair& qp, Time now);
+  static bool gap_at(QueuePair& qp, std::uint32_t psn, std::uint32_t end, Missing missing,
+                     Gap& gap);
+  static bool next_gap(QueuePair& qp, Gap& gap);
+  static void note_resent(QueuePair& qp, const Gap& gap, Time now);
+  bool plan_resend(QueuePair& qp, Time now, TxPlan& plan);
   void selective_ack(QueuePair& qp, const Incoming& in, Time now);
   void selective_rnr_nak(QueuePair& qp, const Incoming& in, Time now);
   void selective_read_response(QueuePair& qp, const Incoming& in, Time now, RxPlan& plan);
   bool selective_timeout(QueuePair& qp, Time now);
+  static bool only_a_tail(const QueuePair& qp);
+  void hasten_timer(QueuePair& qp, Time now);
 
   // Responder.
   void handle_request(QueuePair& qp, const Incoming& in, Time now, RxPlan& plan);
@@ -150,6 +173,7 @@ class RcTransport : public Transport {
   void handle_early(QueuePair& qp, const Incoming& in, Time now, RxPlan& plan);
   static void push_sack(QueuePair& qp, std::uint32_t psn, Time now);
   static void forget_early(QueuePair& qp, std::uint32_t psn);
+  static void answer_next(QueuePair& qp);
   void execute_placed(QueuePair& qp, Time now);
 
   void plan_cnp(QueuePair& qp, TxPlan& plan);
@@ -158,6 +182,7 @@ class RcTransport : public Transport {
   std::uint32_t extra_header_bytes(const protocol::OpcodeInfo& info, std::uint8_t syndrome) const;
 
   RcConfig config_;
+  RetransmissionTimers tail_timers_;
   const PortIdentity& identity_;
 };
 
