@@ -35,7 +35,7 @@ void IwarpTransport::start_setup(QueuePair& qp, Time now) {
                                     [&c](const Waiting& w) { return w.key == c.key; });
   if (waiting == backlog_.end()) return;
   open_receive(c, waiting->sequence);
-  c.setup.received(SetupSegment::kSyn, false);
+  c.setup.received(SetupSegment::kSyn, SetupAck::kNothing);
   backlog_.erase(waiting);
 }
 
@@ -168,8 +168,10 @@ bool IwarpTransport::receive_setup(QueuePair& qp, const protocol::Frame& frame, 
   if (c.setup.done() && !ours) return false;
   const auto tcp = TcpHeader::decode(frame.header + encapsulation_.outer_bytes());
   if (is_syn(segment) && !c.setup.done()) open_receive(c, tcp.sequence);
-  const bool acknowledged =
-      tcp.ack && tcp.acknowledgement == static_cast<std::uint32_t>(c.first_sequence);
+  const auto first = static_cast<std::uint32_t>(c.first_sequence);
+  SetupAck acknowledged = SetupAck::kNothing;
+  if (tcp.ack && tcp.acknowledgement == first) acknowledged = SetupAck::kAll;
+  if (tcp.ack && tcp.acknowledgement == first - mpa_bytes_) acknowledged = SetupAck::kSyn;
   if (is_frame(segment) && enhanced() && !c.setup.done()) {
     negotiate(
         qp, segment,

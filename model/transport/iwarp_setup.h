@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 #include "base/time.h"
@@ -11,6 +12,9 @@ namespace rnic::transport {
 /// Segments of a connection's set-up: TCP's three-way handshake (RFC 9293, 3.5) and MPA's start-up
 /// frames (RFC 5044, 7.1), each in a segment of its own; and the reset that ends a connection.
 enum class SetupSegment : std::uint8_t { kNone, kSyn, kSynAck, kAck, kRequest, kReply, kReset };
+
+/// What a segment acknowledges of what this end has sent before its first FPDU.
+enum class SetupAck : std::uint8_t { kNothing, kSyn, kAll };
 
 /// How far the set-up of one connection has come. The initiator sends SYN and the MPA request, the
 /// responder SYN-ACK and the MPA reply; what is not answered is sent again, twice as late each
@@ -56,6 +60,7 @@ class IwarpSetup {
       case State::kReplySent:
         return SetupSegment::kReply;
       case State::kListen:
+      case State::kRequestAwaited:
       case State::kDone:
         break;
     }
@@ -69,13 +74,13 @@ class IwarpSetup {
   /// Counts what was answered.
   std::uint32_t steps() const { return steps_; }
 
-  /// A set-up segment arrived, of the first time or again; `acknowledged`: it acknowledges all that
-  /// this end sends before its first FPDU.
-  void received(SetupSegment segment, bool acknowledged) {
+  /// A set-up segment arrived, of the first time or again.
+  void received(SetupSegment segment, SetupAck acknowledged) {
     switch (segment) {
       case SetupSegment::kSyn:
         if (state_ == State::kListen) enter(State::kSynReceived);
         due_ = due_ || state_ == State::kSynReceived;
+        acknowledge_ = acknowledge_ || state_ == State::kRequestAwaited;
         break;
       case SetupSegment::kSynAck:
         if (!initiator_) break;
@@ -83,7 +88,9 @@ class IwarpSetup {
         acknowledge_ = true;
         break;
       case SetupSegment::kRequest:
-        if (state_ == State::kSynReceived) enter(State::kReplySent);
+        if (state_ == State::kSynReceived || state_ == State::kRequestAwaited) {
+          enter(State::kReplySent);
+        }
         due_ = due_ || state_ == State::kReplySent;
         break;
       case SetupSegment::kReply:
@@ -96,7 +103,22 @@ class IwarpSetup {
       case SetupSegment::kNone:
         break;
     }
-    if (state_ == State::kReplySent && acknowledged) enter(State::kDone);
+    if (state_ == State::kSynReceived && acknowledged != SetupAck::kNothing) {
+      enter(State::kRequestAwaited);
+    }
+    if (state_ == State::kReplySent && acknowledged == SetupAck::kAll) enter(State::kDone);
+  }
+
+  /// How far it has come, for messages.
+  const char* stage_name() const {
+    constexpr const char* kNames[] = {"set up",
+                                      "waits for SYN",
+                                      "SYN sent",
+                                      "SYN-ACK sent",
+                                      "waits for the MPA request",
+                                      "MPA request sent",
+                                      "MPA reply sent"};
+    return kNames[static_cast<std::size_t>(state_)];
   }
 
   /// Of the next retry, or of giving up; kTimeNever: none.
@@ -120,6 +142,7 @@ class IwarpSetup {
     kListen,
     kSynSent,
     kSynReceived,
+    kRequestAwaited,  ///< SYN-ACK acknowledged: the peer's request is the peer's to send again
     kRequestSent,
     kReplySent
   };
@@ -131,7 +154,7 @@ class IwarpSetup {
     deadline_ = kTimeNever;
     asked_at_ = kTimeNever;
     ++steps_;
-    due_ = state != State::kDone;
+    due_ = state != State::kDone && state != State::kRequestAwaited;
   }
 
   State state_ = State::kDone;

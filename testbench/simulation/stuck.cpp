@@ -5,17 +5,35 @@
 #include "base/timeline.h"
 #include "protocol/event.h"
 #include "protocol/qp_state.h"
+#include "transport/iwarp_connection.h"
 
 namespace rnic::testbench {
 namespace {
 
-void explain_queue_pair(const nic::QpContext& qp, std::string& text) {
+/// A stream has byte sequences and a connection instead of PSNs.
+void explain_stream(const transport::IwarpConnection& stream, std::string& text) {
+  const transport::TcpConnection& tcp = stream.tcp;
+  text += ", TCP snd_una " + std::to_string(tcp.send_unacknowledged()) + ", snd_nxt " +
+          std::to_string(tcp.send_next()) + ", snd_max " + std::to_string(tcp.send_max()) +
+          ", rcv_nxt " + std::to_string(tcp.receive_next()) + ", " +
+          std::to_string(tcp.timeouts()) + " time-outs in a row, RTO " +
+          std::to_string(tcp.rto() / microseconds(1)) + " us, MPA " + stream.setup.stage_name();
+  if (stream.closed) text += ", closed";
+}
+
+void explain_queue_pair(const nic::QpContext& qp, bool stream, std::string& text) {
   const std::uint64_t waiting = qp.sq.size();
   if (waiting == 0 && qp.sq_producer == qp.sq_fetched) return;
   text += " QP " + std::to_string(qp.qpn) + " (" + protocol::qp_state_name(qp.state) +
           "): " + std::to_string(waiting) + " requests, " + std::to_string(qp.outstanding_reads) +
-          " READs outstanding, oldest unacknowledged PSN " + std::to_string(qp.una_psn) +
-          ", next " + std::to_string(qp.next_psn) + ";";
+          " READs outstanding";
+  if (!stream) {
+    text += ", oldest unacknowledged PSN " + std::to_string(qp.una_psn) + ", next " +
+            std::to_string(qp.next_psn);
+  } else if (qp.connection != nullptr) {
+    explain_stream(static_cast<const transport::IwarpConnection&>(*qp.connection), text);
+  }
+  text += ";";
 }
 
 /// Events that an application would have been told of while it slept or spun.
@@ -52,6 +70,7 @@ std::string explain(const System& system) {
         " a message is lost that nobody sends again, and its answer is waited for without a "
         "limit (workload.answer_timeout is 0);";
   }
+  const bool stream = config.transport.protocol == config::Protocol::kIwarp;
   constexpr std::size_t kMostNodes = 4;
   for (std::size_t i = 0; i < system.nodes.size() && i < kMostNodes; ++i) {
     const nic::Nic& nic = system.nodes[i]->nic;
@@ -61,7 +80,7 @@ std::string explain(const System& system) {
     explain_events(system.nodes[i]->host, text);
     for (std::uint32_t qpn = 0; qpn < nic.queue_pairs.size(); ++qpn) {
       const nic::QpContext* qp = nic.queue_pairs.find(qpn);
-      if (qp != nullptr) explain_queue_pair(*qp, text);
+      if (qp != nullptr) explain_queue_pair(*qp, stream, text);
       if (text.size() > 1500) return text + " ...";
     }
   }

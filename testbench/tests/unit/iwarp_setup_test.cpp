@@ -13,7 +13,11 @@ SetupSegment pass(IwarpSetup& from, IwarpSetup& to, Time now, bool lost = false)
   const bool finished = from.done();
   const SetupSegment segment = from.take(now);
   // An ACK of an end that has the whole set-up behind it acknowledges the reply.
-  if (!lost) to.received(segment, segment == SetupSegment::kAck && finished);
+  const bool acknowledges = segment == SetupSegment::kAck || segment == SetupSegment::kRequest;
+  const SetupAck ack = !acknowledges ? SetupAck::kNothing
+                       : finished    ? SetupAck::kAll
+                                     : SetupAck::kSyn;
+  if (!lost) to.received(segment, ack);
   return segment;
 }
 
@@ -66,6 +70,31 @@ TEST(IwarpSetup, AnyLostSegmentIsRepaired) {
       }
     }
   }
+}
+
+// The request is lost. The SYN-ACK is acknowledged, so that the passive end has nothing to send
+// again, and a SYN that comes late is acknowledged only (RFC 9293, 3.10.7.4).
+TEST(IwarpSetup, WhatIsAcknowledgedIsNotSentAgain) {
+  IwarpSetup a;
+  IwarpSetup b;
+  a.start(true, kRetry, kTimeNever);
+  b.start(false, kRetry, microseconds(500));
+  pass(a, b, kTimeZero);
+  pass(b, a, kTimeZero);
+  EXPECT_EQ(b.deadline(), kRetry);
+  EXPECT_EQ(pass(a, b, kTimeZero), SetupSegment::kAck);
+  EXPECT_EQ(b.deadline(), microseconds(500));  // of giving up
+  EXPECT_FALSE(b.due());
+  EXPECT_STREQ(b.stage_name(), "waits for the MPA request");
+  EXPECT_EQ(pass(a, b, kTimeZero, true), SetupSegment::kRequest);
+  b.received(SetupSegment::kSyn, SetupAck::kNothing);
+  EXPECT_EQ(pass(b, a, kTimeZero), SetupSegment::kAck);
+  EXPECT_FALSE(b.due());
+  ASSERT_TRUE(a.timeout(7, kRetry));
+  EXPECT_EQ(pass(a, b, kRetry), SetupSegment::kRequest);
+  EXPECT_EQ(pass(b, a, kRetry), SetupSegment::kReply);
+  EXPECT_EQ(pass(a, b, kRetry), SetupSegment::kAck);
+  EXPECT_TRUE(a.done() && b.done());
 }
 
 TEST(IwarpSetup, RetriesDoubleAndEnd) {
