@@ -39,6 +39,7 @@ class Cable : public sc_core::sc_module {
   void connect(link::LinkPort& a, link::LinkPort& b);
 
   Time delay() const { return delay_; }
+  const FaultInjector& injector() const { return injector_; }
   const FaultCounters& faults() const { return injector_.counters(); }
   /// Frames lost because the cable was down.
   std::uint64_t lost_while_down() const { return lost_while_down_; }

@@ -69,6 +69,11 @@ class FaultInjector {
 
   Time reorder_delay() const { return reorder_delay_; }
   const FaultCounters& counters() const { return counters_; }
+  /// Frames of a kind so far, in the directions that count; none are counted where nothing can
+  /// fail.
+  std::uint64_t seen(config::FrameKind kind) const {
+    return numbers_[static_cast<std::size_t>(kind)];
+  }
   void reset_statistics() { counters_ = {}; }
 
  private:

@@ -20,6 +20,8 @@ class CompletionFaults {
                    std::string_view stream);
 
   bool possible() const { return possible_; }
+  /// Read requests of the configured purpose so far.
+  std::uint64_t seen() const { return seen_; }
   /// The completions of the next read request of that purpose arrive poisoned, once, whatever is
   /// configured. For tests of a fault at a certain moment.
   void poison_next(tlm_ext::Purpose purpose);

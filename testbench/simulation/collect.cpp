@@ -5,6 +5,7 @@
 #include <bitset>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/event_queue.h"
 #include "base/sc_time.h"
@@ -12,6 +13,7 @@
 #include "report/bottleneck.h"
 #include "simulation/collect_flows.h"
 #include "simulation/steady_state.h"
+#include "simulation/unmet_faults.h"
 
 namespace rnic::testbench {
 namespace {
@@ -450,6 +452,7 @@ Result collect(System& system, const config::LoadedConfig& loaded, SteadyState* 
   result.version = RNICSIM_VERSION;
   result.config = config::resolved_json(loaded);
   result.without_effect = loaded.without_effect;
+  for (std::string& text : unmet_faults(system)) result.without_effect.push_back(std::move(text));
   result.scenario = scenario_of(system.config(), result.config);
   const Time end = window_end(system);
   if (replayed != nullptr) replayed->extend_measurements();
