@@ -76,19 +76,57 @@ std::uint64_t automatic_rx_buffer(const Config& config) {
   return std::max(kUsual, 2 * (headroom_of(config.link, frame) + std::uint64_t{frame}));
 }
 
+/// A few large packets, so that pauses do not flutter.
+constexpr std::uint64_t kPauseHysteresis = 32 << 10;
+
+std::uint64_t switch_headroom(const Config& config) {
+  // transport.mtu may still be automatic.
+  const std::uint32_t mtu = std::max(config.transport.mtu, automatic_mtu(config));
+  return headroom_of(config.link, mtu + kLongestHeaders);
+}
+
+/// Places for pauses in a switch: priorities in use of all ports.
+std::uint64_t pausing_lanes(const Config& config) {
+  const std::uint64_t lanes = std::bitset<32>(used_lanes(config)).count();
+  return lanes * config.fabric.hosts * config.nic.ports * config.nic.functions;
+}
+
+/// What leaves a port from the end of a pause until frames come: as much as comes after the begin
+/// of one. Less, and the port runs dry.
+std::uint64_t wanted_xon(const Config& config) {
+  constexpr std::uint64_t kUsual = 96 << 10;
+  LinkConfig link = config.link;
+  link.pfc_headroom = 0;  // what is asked for there is about losses
+  const std::uint32_t mtu = std::max(config.transport.mtu, automatic_mtu(config));
+  return std::max(kUsual, headroom_of(link, mtu + kLongestHeaders));
+}
+
+std::uint64_t wanted_xoff(const Config& config) { return wanted_xon(config) + kPauseHysteresis; }
+
+/// As wanted, or what switch.buffer leaves to each; not less than the usual.
+std::uint64_t automatic_xoff(const Config& config) {
+  constexpr std::uint64_t kUsual = 128 << 10;
+  if (!has_pauses(config.link)) return kUsual;
+  const std::uint64_t share = config.network_switch.buffer / pausing_lanes(config);
+  const std::uint64_t headroom = switch_headroom(config);
+  const std::uint64_t room = share > headroom ? share - headroom : 0;
+  return std::max(kUsual, std::min(wanted_xoff(config), room));
+}
+
+/// As wanted, and a few large packets or a quarter below switch.pfc_xoff.
+std::uint64_t automatic_xon(const Config& config) {
+  const std::uint64_t xoff = config.network_switch.pfc_xoff;
+  return std::min(wanted_xon(config), xoff - std::min(kPauseHysteresis, xoff / 4));
+}
+
 /// That of a 32-port switch; more where pauses need it, to lose nothing: of each priority in use
 /// of each port, the threshold of the pause and what may still come.
 std::uint64_t automatic_switch_buffer(const Config& config) {
   constexpr std::uint64_t kUsual = 16 << 20;
   if (!has_pauses(config.link)) return kUsual;
-  // transport.mtu may still be automatic.
-  const std::uint32_t mtu = std::max(config.transport.mtu, automatic_mtu(config));
-  const std::uint64_t lanes = std::bitset<32>(used_lanes(config)).count();
-  const std::uint64_t ports =
-      std::uint64_t{config.fabric.hosts} * config.nic.ports * config.nic.functions;
-  const std::uint64_t each =
-      config.network_switch.pfc_xoff + headroom_of(config.link, mtu + kLongestHeaders);
-  return std::max(kUsual, ports * lanes * each);
+  const std::uint64_t asked = config.network_switch.pfc_xoff;  // 0: automatic
+  const std::uint64_t xoff = asked != 0 ? asked : wanted_xoff(config);
+  return std::max(kUsual, pausing_lanes(config) * (xoff + switch_headroom(config)));
 }
 
 /// Bytes of posted writes that a root complex buffers: twice what its link carries from the
@@ -152,6 +190,8 @@ std::string automatic_text(std::string_view key, const Config& config) {
     return protocol == Protocol::kIb ? "credit" : is_roce(protocol) ? "pfc" : "none";
   }
   if (key == "workload.msg_size") return is_atomic(workload.op) ? "8B" : "64B";
+  if (key == "switch.pfc_xoff") return std::to_string(automatic_xoff(config));
+  if (key == "switch.pfc_xon") return std::to_string(automatic_xon(config));
   if (key == "switch.buffer") return std::to_string(automatic_switch_buffer(config));
   if (key == "nic.rx_buffer") return std::to_string(automatic_rx_buffer(config));
   if (key == "workload.answer_timeout") {

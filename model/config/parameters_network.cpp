@@ -230,13 +230,23 @@ void add_switch(ParameterTable& table) {
           "where pauses need it to lose nothing: for each priority in use of each port "
           "switch.pfc_xoff and the headroom of its cable (IEEE 802.1Q annex N)")
       .means("packet buffer shared by all ports; less than pauses need loses frames");
-  table.bytes("switch.pfc_xoff", RNIC_FIELD(network_switch.pfc_xoff), "128KiB")
+  table.bytes("switch.pfc_xoff", RNIC_FIELD(network_switch.pfc_xoff), "auto")
       .range(1024, 4 * kGiB)
-      .assumed("leaves the headroom of a 100 Gb/s cable many times over")
+      .or_auto()
+      .assumed(
+          "auto: 128 KiB, the headroom of a short 100 Gb/s cable many times over; over long or "
+          "fast "
+          "cables 32 KiB above what automatic switch.pfc_xon needs, if switch.buffer has room")
       .means("fill of an ingress priority at which the switch pauses its sender");
-  table.bytes("switch.pfc_xon", RNIC_FIELD(network_switch.pfc_xon), "96KiB")
+  table.bytes("switch.pfc_xon", RNIC_FIELD(network_switch.pfc_xon), "auto")
       .range(0, 4 * kGiB)
-      .assumed("a few large packets below switch.pfc_xoff, so that pauses do not flutter")
+      .or_auto()
+      .assumed(
+          "auto: 96 KiB, or as much as leaves until frames come after the end of a pause (IEEE "
+          "802.1Q "
+          "annex N: as much as comes after its begin), so that no port runs dry; below "
+          "switch.pfc_xoff "
+          "by a few large packets, so that pauses do not flutter")
       .means("fill of an ingress priority at which the sender may go on");
   table.bytes("switch.ecn_kmin", RNIC_FIELD(network_switch.ecn_kmin), "5000")
       .range(0, 4 * kGiB)

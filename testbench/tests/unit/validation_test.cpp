@@ -138,8 +138,9 @@ TEST(ValidationTest, AutomaticReceiveBufferHoldsWhatPausesNeed) {
 }
 
 // 16 ports at 100 Gb/s, 100 us apart: 200 us on the way are 2,500,000 B; then 1 B of rounding, 8
-// pauses of 84 B and three frames of 4,096 + 128 + 20 B: 2,513,405 B of headroom above 128 KiB for
-// each, 42,311,632 B in all. Two priorities need it twice. Short cables do with 16 MiB.
+// pauses of 84 B and three frames of 4,096 + 128 + 20 B: 2,513,405 B of headroom. As much is to be
+// left at the end of a pause, which begins 32 KiB above that: 5,059,578 B for each, 80,953,248 B in
+// all. Two priorities need it twice. Short cables do with 16 MiB.
 TEST(ValidationTest, AutomaticSwitchBufferHoldsWhatPausesNeed) {
   const auto buffer = [](const Settings& more) {
     Settings all = {{"transport.protocol", "rocev2"}, {"fabric.topology", "single_switch"},
@@ -148,19 +149,46 @@ TEST(ValidationTest, AutomaticSwitchBufferHoldsWhatPausesNeed) {
     all.insert(all.end(), more.begin(), more.end());
     return load_from(all).config.network_switch.buffer;
   };
-  EXPECT_EQ(buffer({}), 42'311'632U);
+  EXPECT_EQ(buffer({}), 80'953'248U);
   EXPECT_EQ(buffer({{"transport.vlan", "true"}, {"transport.service_level", "0,3"}}),
-            2 * 42'311'632U);
+            2 * 80'953'248U);
   EXPECT_EQ(buffer({{"transport.protocol", "iwarp"}, {"link.flow_control", "pause"}}),
-            42'311'632U + 16 * 3 * (9000 - 4096));
-  EXPECT_EQ(buffer({{"link.pfc_headroom", "3MiB"}}), 16U * (3 << 20) + 16U * (128 << 10));
-  EXPECT_EQ(buffer({{"nic.ports", "2"}}), 2 * 42'311'632U);
-  EXPECT_EQ(buffer({{"switch.pfc_xoff", "1MiB"}}), 42'311'632U + 16U * (896 << 10));
+            80'953'248U + 2 * 16 * 3 * (9000 - 4096));
+  EXPECT_EQ(buffer({{"link.pfc_headroom", "3MiB"}}),
+            16U * (3 << 20) + 16U * (2'513'405 + (32 << 10)));
+  EXPECT_EQ(buffer({{"nic.ports", "2"}}), 2 * 80'953'248U);
+  EXPECT_EQ(buffer({{"switch.pfc_xoff", "1MiB"}}), 16U * ((1 << 20) + 2'513'405));
   constexpr std::uint64_t kUsual = 16 << 20;
   EXPECT_EQ(buffer({{"link.delay", "1us"}}), kUsual);
   EXPECT_EQ(buffer({{"link.flow_control", "none"}}), kUsual);
   EXPECT_EQ(buffer({{"transport.protocol", "ib"}}), kUsual);
   EXPECT_EQ(buffer({{"switch.buffer", "1MiB"}}), 1U << 20);
+}
+
+// As above: 2,513,405 B are left at the end of a pause over 100 us. A buffer that is given is
+// shared: 20 MiB for 4 ports less their headroom leave 2,729,475 B each, more than 32 KiB above
+// that; 16 MiB leave 1,680,899 B, and 1 MiB nothing: the usual 128 KiB. XON is 32 KiB below XOFF,
+// or a quarter.
+TEST(ValidationTest, AutomaticPauseThresholdsFollowTheCable) {
+  const auto thresholds = [](const Settings& more) {
+    Settings all = {{"transport.protocol", "rocev2"},
+                    {"fabric.topology", "single_switch"},
+                    {"fabric.hosts", "4"},
+                    {"link.delay", "100us"},
+                    {"link.phy_latency", "0"},
+                    {"link.commit_ahead", "0"}};
+    all.insert(all.end(), more.begin(), more.end());
+    const SwitchConfig config = load_from(all).config.network_switch;
+    return std::pair{config.pfc_xoff, config.pfc_xon};
+  };
+  using Pair = std::pair<std::uint64_t, std::uint64_t>;
+  EXPECT_EQ(thresholds({}), Pair(2'546'173, 2'513'405));
+  EXPECT_EQ(thresholds({{"switch.buffer", "20MiB"}}), Pair(2'546'173, 2'513'405));
+  EXPECT_EQ(thresholds({{"switch.buffer", "16MiB"}}), Pair(1'680'899, 1'648'131));
+  EXPECT_EQ(thresholds({{"switch.buffer", "1MiB"}}), Pair(128 << 10, 96 << 10));
+  EXPECT_EQ(thresholds({{"link.delay", "1us"}}), Pair(128 << 10, 96 << 10));
+  EXPECT_EQ(thresholds({{"switch.pfc_xoff", "64KiB"}}), Pair(64 << 10, 48 << 10));
+  EXPECT_EQ(thresholds({{"switch.pfc_xon", "64KiB"}}).second, 64U << 10);
 }
 
 // An experiment that could show nothing is refused, with what it needs.
