@@ -55,6 +55,25 @@ void add_next(Bottleneck& bottleneck, const Resource* next) {
   bottleneck.why = capitalized(std::move(bottleneck.why)) + ".";
 }
 
+/// A wire that is busy, but to a good part with what was sent before.
+std::optional<Bottleneck> busy_recovery(const Result& result, const std::vector<Resource>& ranked) {
+  constexpr double kMuch = 0.1;
+  if (ranked.empty() || ranked.front().kind != "wire") return std::nullopt;
+  const double burnt = burnt_share(result);
+  if (burnt < kMuch) return std::nullopt;
+  const Resource& wire = ranked.front();
+  Bottleneck bottleneck;
+  bottleneck.unit = kRecovery;
+  bottleneck.utilization = burnt;
+  bottleneck.why =
+      wire.subject + " is busy " + percent(wire.utilization) + " of the time, but " +
+      percent(burnt) +
+      " of the payload that is carried is sent again or was lost: recovery from losses "
+      "limits (transport.recovery)";
+  add_next(bottleneck, next_resource(ranked, ""));
+  return bottleneck;
+}
+
 Bottleneck saturated(const std::vector<Resource>& ranked) {
   const Resource& first = ranked.front();
   Bottleneck bottleneck;
@@ -250,6 +269,11 @@ std::optional<Bottleneck> longest_wait(const Result& result, const std::vector<R
   return bottleneck;
 }
 
+/// Whether a pause of the switch lasts so long that what it holds is gone.
+bool runs_dry(const Result& result, const UnitResult& port) {
+  return !result.pause_limit.key.empty() && port.name.find("nic.port") != std::string::npos;
+}
+
 /// A port that sends whenever it may, but is paused or without credits for the rest of the time.
 std::optional<Bottleneck> held_port(const Result& result, const std::vector<Resource>& ranked) {
   constexpr double kNoticed = 0.05;
@@ -267,11 +291,14 @@ std::optional<Bottleneck> held_port(const Result& result, const std::vector<Reso
   }
   if (held == nullptr) return std::nullopt;
   Bottleneck bottleneck;
-  bottleneck.unit = held->name;
+  const bool dry = why == stats::StallCause::kPaused && runs_dry(result, *held);
+  bottleneck.unit = dry ? result.pause_limit.key : held->name;
   bottleneck.utilization = held->utilization;
-  bottleneck.why = held->name + " sends whenever it may (" + percent(held->utilization) +
-                   " of the time), but waits " + percent(share) + " of the time for " +
-                   wait_clause(result, *held, why);
+  bottleneck.why =
+      held->name + " sends whenever it may (" + percent(held->utilization) +
+      " of the time), but waits " + percent(share) + " of the time for " +
+      (dry ? "the end of a pause, after which the switch runs dry: " + result.pause_limit.why
+           : wait_clause(result, *held, why));
   add_next(bottleneck, next_resource(ranked, without_digits(held->name)));
   return bottleneck;
 }
@@ -512,6 +539,9 @@ Bottleneck limit_of(const Result& result) {
   const bool together = std::any_of(result.links.begin(), result.links.end(), [](const auto& link) {
     return link.common_window > kTimeZero;
   });
+  if (busiest >= kSaturated) {
+    if (auto burnt = busy_recovery(result, ranked)) return *burnt;
+  }
   if (busiest >= kAllTheTime && (together || !result.uneven)) return saturated(ranked);
   if (result.uneven) {
     if (auto recvs = receiver_not_ready(result, ranked)) return *recvs;
@@ -524,7 +554,8 @@ Bottleneck limit_of(const Result& result) {
   if (busiest >= kSaturated && busiest < kAllTheTime && !port && ranked.front().kind == "wire") {
     if (auto slots = transmit_slots(result, ranked, kAllTheTime)) return *slots;
   }
-  if (busiest >= kSaturated) return saturated(ranked);
+  const bool dry = port && !result.pause_limit.key.empty() && port->unit == result.pause_limit.key;
+  if (busiest >= kSaturated && !dry) return saturated(ranked);
   if (port) return *port;
   if (auto recvs = receiver_not_ready(result, ranked)) return *recvs;
   if (auto hold = longest_hold(result, ranked)) return *hold;
@@ -540,7 +571,8 @@ Bottleneck find_bottleneck(const Result& result) {
   Bottleneck bottleneck = limit_of(result);
   const std::string drops = drop_sentence(result);
   // What is busy may be so with packets that are sent in vain.
-  const bool tells = !drops.empty() || bottleneck.unit == kRecovery;
+  const bool tells =
+      !drops.empty() || bottleneck.why.find("packets sent again") != std::string::npos;
   bottleneck.why += tells ? drops : repetition_sentence(result);
   return bottleneck;
 }

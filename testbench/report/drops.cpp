@@ -43,4 +43,18 @@ std::string repetition_sentence(const Result& result) {
                                 : std::string();
 }
 
+double burnt_share(const Result& result) {
+  const std::uint64_t again = sum_counter(result, "retransmitted_packets") +
+                              sum_counter(result, "tcp_retransmitted_segments");
+  if (again == 0) return 0;
+  double carried = 0;
+  for (const LinkResult& link : result.links) {
+    if (link.name.rfind("host", 0) != 0) continue;
+    carried += link.common_window == kTimeZero
+                   ? gbps(link.payload_bytes, result.window)
+                   : gbps(link.common_payload_bytes, link.common_window);
+  }
+  return carried > 0 ? std::max(0.0, 1 - result.throughput_gbps / carried) : 0;
+}
+
 }  // namespace rnic::testbench

@@ -13,4 +13,8 @@ std::string drop_sentence(const Result& result);
 /// How many packets were sent again, likewise; empty below 1 %.
 std::string repetition_sentence(const Result& result);
 
+/// Of the payload that the hosts' wires carry the share (0..1) that is sent again or in vain; 0
+/// when nothing was sent again.
+double burnt_share(const Result& result);
+
 }  // namespace rnic::testbench

@@ -194,6 +194,11 @@ struct Result {
   std::string version;
   nlohmann::ordered_json config = nlohmann::ordered_json::object();  ///< every key as resolved
   Scenario scenario;
+  /// Why ports of a switch run dry after a pause; `key` empty: they do not.
+  struct PauseLimit {
+    std::string key;  ///< what would have to be larger
+    std::string why;
+  } pause_limit;
   std::vector<std::string> without_effect;  ///< options that change nothing in this run
 
   Time window = kTimeZero;  ///< measured, after warm-up

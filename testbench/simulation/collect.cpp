@@ -227,6 +227,28 @@ std::string switch_full(System& system) {
          std::to_string(needed) + " bytes: switch.pfc_xoff and headroom of each port)";
 }
 
+/// After a pause a port of the switch has what is below XON to send until frames come. XON must
+/// hold what a pause's headroom holds: as much comes after its begin as is missed after its end.
+Result::PauseLimit pause_limit(const System& system) {
+  const link::LinkPortConfig& port = system.fabric_switch->port(0).config();
+  if (port.flow_control != config::FlowControl::kPfc &&
+      port.flow_control != config::FlowControl::kPause) {
+    return {};
+  }
+  const std::uint64_t needed = link::pfc_headroom(port);
+  if (port.pfc_xon >= needed) return {};
+  const std::uint64_t lanes =
+      std::bitset<32>(port.used_lanes).count() * system.fabric_switch->ports();
+  const std::uint64_t buffer = system.config().network_switch.buffer;
+  const bool full = buffer < lanes * 2 * needed;
+  return {full ? "switch.buffer" : "switch.pfc_xoff",
+          "switch.pfc_xon=" + std::to_string(port.pfc_xon) +
+              " bytes are sent before frames come over the cable again, which takes " +
+              std::to_string(needed) + " bytes of time (remedy: switch.pfc_xon, switch.pfc_xoff" +
+              (full ? " and switch.buffer=" + std::to_string(buffer) : std::string()) +
+              " larger, or automatic)"};
+}
+
 void collect_links(System& system, Time now, Result& result) {
   for (const NamedPort& named : system.ports()) {
     result.links.push_back(link_result(named.name, *named.port, now));
@@ -245,6 +267,7 @@ void collect_links(System& system, Time now, Result& result) {
     more.emplace_back("cable_lost_while_down", cable.lost_while_down());
   }
   if (system.fabric_switch == nullptr) return;
+  result.pause_limit = pause_limit(system);
   for (std::uint32_t i = 0; i < system.fabric_switch->ports(); ++i) {
     LinkResult& port = result.links[system.nodes.size() + i];
     const std::uint64_t full = system.fabric_switch->dropped_full(i);

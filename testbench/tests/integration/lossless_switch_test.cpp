@@ -62,5 +62,32 @@ TEST(LosslessSwitchThatIsTooSmall, IsNamedWithItsKey) {
   EXPECT_NE(why.find("pauses need"), std::string::npos) << why;
 }
 
+/// Two senders to one port; enough for several round trips of the pauses.
+ProgramRun long_cable(const Settings& more) {
+  return run_well(with(with(incast("3", "50us"), {{"workload.iterations", "1500"}}), more));
+}
+
+// Lossless does not cost throughput: what a port holds at the end of a pause lasts until frames
+// come again. One that is given thresholds for short cables runs dry, and the report names them.
+TEST(LosslessSwitchOverLongCables, KeepsTheRate) {
+  const Settings fast = {{"link.rate", "400Gbps"}, {"link.delay", "5us"}, {"pcie.gen", "5"}};
+  EXPECT_GT(long_cable({}).number("/throughput_gbps"), 0.97 * 98);
+  EXPECT_GT(long_cable({{"link.delay", "100us"}}).number("/throughput_gbps"), 0.97 * 98);
+  EXPECT_GT(long_cable(fast).number("/throughput_gbps"), 0.97 * 392);
+}
+
+TEST(LosslessSwitchOverLongCables, SmallThresholdsAreNamed) {
+  const ProgramRun small = long_cable({{"switch.pfc_xoff", "128KiB"}, {"switch.pfc_xon", "96KiB"}});
+  EXPECT_LT(small.number("/throughput_gbps"), 0.9 * 98);
+  EXPECT_EQ(small.result["bottleneck"]["unit"], "switch.pfc_xoff");
+  const std::string why = small.result["bottleneck"]["why"];
+  EXPECT_NE(why.find("switch.pfc_xon=98304"), std::string::npos) << why;
+  // 4 MiB hold headroom, but little below it: 3 x (1.27 MB + 128 KiB).
+  const ProgramRun full = long_cable({{"switch.buffer", "4300KB"}});
+  EXPECT_LT(full.number("/throughput_gbps"), 0.9 * 98);
+  EXPECT_EQ(full.link_sum("dropped"), 0);
+  EXPECT_EQ(full.result["bottleneck"]["unit"], "switch.buffer");
+}
+
 }  // namespace
 }  // namespace rnic::testbench

@@ -217,6 +217,54 @@ TEST(Bottleneck, AWireThatIsBusyWithRepetitionsSaysSo) {
   EXPECT_TRUE(says(bottleneck, "transport.recovery")) << bottleneck.why;
 }
 
+// 98 Gb/s of payload on the wire: what is delivered of it decides between the wire and recovery.
+TEST(Bottleneck, RecoveryLimitsWhenItBurnsTheWire) {
+  Result result = bandwidth_result();
+  LinkResult link;
+  link.name = "host0.port";
+  link.rate_gbps = 100;
+  link.wire_bytes = 1'240'000;  // in 100 us: 99.2 Gb/s
+  link.payload_bytes = 1'225'000;
+  result.links.push_back(link);
+  result.sim.data_packets = 10'000;
+  result.throughput_gbps = 73.5;
+  EXPECT_EQ(find_bottleneck(result).unit, "host0.port") << "nothing was sent again";
+  for (const char* counter : {"retransmitted_packets", "tcp_retransmitted_segments"}) {
+    result.counters = {{{counter, 2'500}}};
+    const Bottleneck bottleneck = find_bottleneck(result);
+    EXPECT_EQ(bottleneck.unit, "transport.recovery");
+    EXPECT_NEAR(bottleneck.utilization, 0.25, 1e-9);
+    EXPECT_TRUE(says(bottleneck, "25 % of the payload")) << bottleneck.why;
+  }
+  result.throughput_gbps = 93;
+  EXPECT_EQ(find_bottleneck(result).unit, "host0.port") << "5 % are not the limit";
+}
+
+// Hosts are paused, and the switch's thresholds are why its port has nothing to send meanwhile.
+TEST(Bottleneck, PauseThresholdsThatAreTooSmallAreNamed) {
+  Result result = bandwidth_result();
+  UnitResult port;
+  port.name = "host1.nic.port";
+  port.utilization = 0.4;
+  port.stalled[static_cast<std::size_t>(stats::StallCause::kPaused)] = 0.58;
+  result.units.push_back(port);
+  UnitResult wire;
+  wire.name = "switch.port0";
+  for (const double busy : {0.8, 0.9}) {
+    wire.utilization = busy;
+    result.units.resize(1);
+    result.units.push_back(wire);
+    result.pause_limit = {};
+    EXPECT_NE(find_bottleneck(result).unit, "switch.pfc_xoff");
+    result.pause_limit = {"switch.pfc_xoff", "switch.pfc_xon=98304 bytes"};
+    const Bottleneck bottleneck = find_bottleneck(result);
+    EXPECT_EQ(bottleneck.unit, "switch.pfc_xoff");
+    EXPECT_TRUE(says(bottleneck, "switch.pfc_xon=98304 bytes")) << bottleneck.why;
+  }
+  result.units.back().utilization = 0.97;  // it has something to send all the time
+  EXPECT_EQ(find_bottleneck(result).unit, "switch.port0");
+}
+
 TEST(Bottleneck, WorkloadThatAsksForLittle) {
   Result result = bandwidth_result();
   result.message_rate_mops = 1;  // 1.2 of 16 in flight
