@@ -70,7 +70,7 @@ std::optional<Bottleneck> busy_recovery(const Result& result, const std::vector<
       percent(burnt) +
       " of the payload that is carried is sent again or was lost: recovery from losses "
       "limits (transport.recovery)";
-  add_next(bottleneck, next_resource(ranked, ""));
+  add_next(bottleneck, next_resource(ranked, wire.kind));
   return bottleneck;
 }
 
