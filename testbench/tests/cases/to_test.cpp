@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "protocol/cm_timeout.h"
 #include "support/verbs_rig.h"
 
 namespace rnic::testbench {
@@ -71,11 +70,7 @@ void expect_specified_time(int code, int retries) {
   EXPECT_LE(outcome.seconds, 4 * (retries + 1) * t);
 }
 
-TEST(CaseTO, TO01_SpecificationT8R1) { expect_specified_time(8, 1); }
-TEST(CaseTO, TO01_SpecificationT12R3) { expect_specified_time(12, 3); }
 TEST(CaseTO, TO01_SpecificationT14R7) { expect_specified_time(14, 7); }
-TEST(CaseTO, TO01_SpecificationT20R7) { expect_specified_time(20, 7); }
-
 // Observed: 3.5 to 3.8 s for every code up to 16, 58.5 to 59.8 s for 20.
 void expect_vendor_time(int code, double least, double most) {
   const Outcome outcome = write_to_peer_in(QpState::kError, with(timers(code, 7), kVendor));
@@ -109,62 +104,6 @@ TEST(CaseTO, TO03_AdaptiveRetransmissionOverALongPath) {
   EXPECT_EQ(adaptive.counter("local_ack_timeout_err"), 4 * 3U);
   // The program is over before the last duplicate arrives, 30 + 20 ms after its request.
   EXPECT_EQ(adaptive.counter("duplicate_request"), 4 * 3U - 1);
-}
-
-TEST(CaseTO, TO05_TimeoutThatTheConnectionManagerComputes) {
-  constexpr std::uint32_t kAckDelay = 16;
-  for (std::uint32_t asked = 1; asked <= 18; ++asked) {
-    const std::uint32_t code = protocol::cm_ack_timeout(asked - 1, kAckDelay);
-    EXPECT_EQ(code, asked <= 14 ? 16U : (asked <= 16 ? 17U : 18U)) << asked;
-  }
-}
-
-// Two hosts send to one, through a switch that pauses them and loses nothing. Each queue pair has
-// one message of 16 KiB under way, so that its answer waits for what the others have in the queue:
-// up to 2 x 16 x 1.34 us at 100 Gb/s, several times a timer of code 1, 8.2 us.
-TEST(CaseTO, TO06_ShortTimerFailsWithoutLoss) {
-  const Settings flows = {{"transport.protocol", "rocev2"},
-                          {"fabric.topology", "single_switch"},
-                          {"fabric.hosts", "3"},
-                          {"workload.traffic", "incast"},
-                          {"workload.pattern", "bandwidth"},
-                          {"workload.qps", "16"},
-                          {"workload.msg_size", "16KiB"},
-                          {"workload.depth", "1"},
-                          {"workload.iterations", "400"},
-                          {"sim.warmup", "0"}};
-  const ProgramRun long_timer = run_well(with(flows, {{"transport.ack_timeout", "14"}}));
-  EXPECT_EQ(long_timer.counter("local_ack_timeout_err"), 0U);
-  EXPECT_EQ(long_timer.counter("out_of_sequence"), 0U);
-  const ProgramRun short_timer =
-      run_well(with(flows, {{"transport.ack_timeout", "1"}, {"transport.retry_count", "0"}}));
-  EXPECT_GT(short_timer.result.at("completions").at("retry_exceeded_error").get<int>(), 0);
-  EXPECT_EQ(short_timer.counter("out_of_sequence"), 0U);  // nothing was missing
-  // One queue pair of one host waits for nobody.
-  const ProgramRun alone = run_well(with(flows, {{"fabric.hosts", "2"},
-                                                 {"workload.qps", "1"},
-                                                 {"workload.msg_size", "4KiB"},
-                                                 {"transport.ack_timeout", "1"},
-                                                 {"transport.retry_count", "0"}}));
-  EXPECT_EQ(alone.counter("local_ack_timeout_err"), 0U);
-}
-
-TEST(CaseTO, TO07_NothingArrives) {
-  VerbsRig rig(with(timers(10, 2), {{"link.loss_rate", "1"}}));
-  rig.run([&] {
-    rig.connect();
-    const RigBuffer from = rig.a.buffer(4096);
-    const RigBuffer to = rig.b.buffer(4096);
-    for (int i = 0; i < 3; ++i) {
-      rig.a.post(WrOpcode::kRdmaWrite, from.address, from.region.lkey, 64, to.address,
-                 to.region.rkey);
-    }
-    EXPECT_EQ(rig.a.await_send().status, WcStatus::kRetryExceededError);
-    EXPECT_EQ(rig.a.await_send().status, WcStatus::kWrFlushError);
-    EXPECT_EQ(rig.a.await_send().status, WcStatus::kWrFlushError);
-    EXPECT_EQ(rig.b.device_qp().expected_psn, rig.a.device_qp().una_psn);
-    EXPECT_EQ(rig.b.device_qp().state, QpState::kRts);
-  });
 }
 
 void expect_status_for_peer(QpState state, WcStatus status) {
@@ -236,56 +175,6 @@ TEST(CaseTO, TO09_ProcessStopped) {
     EXPECT_EQ(rig.a.await_send().status, WcStatus::kSuccess);
     EXPECT_EQ(rig.b.core.busy(), spent);  // not one instruction
   });
-}
-
-/// WRITEs one after the other; after the third `undo` takes something away at the responder.
-Outcome write_until_failure(const Settings& settings,
-                            const std::function<void(VerbsRig&, RigBuffer&)>& undo) {
-  Outcome outcome;
-  VerbsRig rig(settings);
-  rig.run(
-      [&] {
-        rig.connect();
-        const RigBuffer from = rig.a.buffer(4096);
-        RigBuffer to = rig.b.buffer(4096);
-        Time gone = kTimeZero;
-        for (int i = 0; i < 100 && outcome.status == WcStatus::kSuccess; ++i) {
-          if (i == 3) {
-            undo(rig, to);
-            rig.b.core.sync();
-            gone = rig.a.core.now();
-          }
-          rig.a.post(WrOpcode::kRdmaWrite, from.address, from.region.lkey, 64, to.address,
-                     to.region.rkey);
-          outcome.status = rig.a.await_send().status;
-          outcome.seconds = to_seconds(rig.a.core.now() - gone);
-        }
-        rig.settle();
-        const bool refused = outcome.status == WcStatus::kRemoteAccessError;
-        if (refused) {
-          EXPECT_EQ(rig.b.device_qp().state, QpState::kError);
-        }
-      },
-      microseconds(10'000'000));
-  return outcome;
-}
-
-TEST(CaseTO, TO10_QueuePairGoesFirst) {
-  const Outcome outcome =
-      write_until_failure(with(timers(14, 7), kVendor),
-                          [](VerbsRig& rig, RigBuffer&) { move_to(rig.b, QpState::kReset); });
-  EXPECT_EQ(outcome.status, WcStatus::kRetryExceededError);
-  EXPECT_GE(outcome.seconds, 3.5);
-  EXPECT_LE(outcome.seconds, 3.8);
-}
-
-TEST(CaseTO, TO10_MemoryRegionGoesFirst) {
-  const Outcome outcome =
-      write_until_failure(with(timers(14, 7), kVendor), [](VerbsRig& rig, RigBuffer& to) {
-        ASSERT_EQ(rig.b.verbs().dereg_mr(rig.b.core, to.region), host::Status::kOk);
-      });
-  EXPECT_EQ(outcome.status, WcStatus::kRemoteAccessError);
-  EXPECT_LE(outcome.seconds, 3.5e-3);
 }
 
 /// Goodput of a stream over 100 Gb/s with the given one-way delay, Gb/s; `more`: other than WRITEs
