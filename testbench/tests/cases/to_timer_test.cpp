@@ -100,7 +100,7 @@ constexpr double kSurroundings = 20e-6;
 
 // The specification allows (R + 1) t to 4 (R + 1) t; without a factor it is the least.
 TEST(CaseTO, TO01_EveryCodeAndRetryCountOfTheSpecification) {
-  DeadPeer peer({});
+  DeadPeer peer(Settings{});
   peer.run([&peer] {
     for (const std::uint32_t retries : {1U, 3U, 7U}) {
       for (std::uint32_t code = 8; code <= 20; ++code) {
@@ -116,7 +116,7 @@ TEST(CaseTO, TO01_EveryCodeAndRetryCountOfTheSpecification) {
 }
 
 TEST(CaseTO, TO01_TheLatestThatTheSpecificationAllows) {
-  DeadPeer peer({{"transport.ack_timeout_factor", "4"}});
+  DeadPeer peer(Settings{{"transport.ack_timeout_factor", "4"}});
   peer.run([&peer] {
     const Outcome outcome = peer.write(10, 3);
     EXPECT_GE(outcome.seconds, 4 * 4 * nominal(10));
@@ -189,7 +189,7 @@ TEST(CaseTO, TO03_TheGapsBetweenTheResends) {
 // What the table of the connection manager gives is what a requester waits: at least eight times
 // the code's time with seven retries.
 TEST(CaseTO, TO05_TheComputedCodeIsWaited) {
-  DeadPeer peer({});
+  DeadPeer peer(Settings{});
   peer.run([&peer] {
     for (const std::uint32_t asked : {1U, 14U, 15U, 16U, 17U, 18U}) {
       const std::uint32_t code = protocol::cm_ack_timeout(asked - 1, 16);
