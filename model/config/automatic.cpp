@@ -56,11 +56,14 @@ std::uint64_t automatic_window(const Config& config) {
   return std::clamp(static_cast<std::uint64_t>(2 * bytes / config.transport.mtu), kLeast, kMost);
 }
 
-/// Bytes that may still arrive on a priority after a pause.
+/// Bytes that a priority needs above the threshold of its pause.
 std::uint64_t headroom_of(const LinkConfig& link, std::uint32_t frame) {
-  if (link.pfc_headroom != 0) return link.pfc_headroom;
-  return protocol::pfc_headroom(
-      {link.rate, link.delay, link.phy_latency, link.commit_ahead, link.pfc_response, frame});
+  const std::uint64_t behind =
+      link.pfc_headroom != 0
+          ? link.pfc_headroom
+          : protocol::pfc_headroom({link.rate, link.delay, link.phy_latency, link.commit_ahead,
+                                    link.pfc_response, frame});
+  return protocol::above_xoff(behind, frame);
 }
 
 bool has_pauses(const LinkConfig& link) {

@@ -26,7 +26,8 @@ constexpr std::uint32_t kVlanTag = 4;
 
 void resolve_pfc(LinkPortConfig& config) {
   const std::uint64_t headroom =
-      config.pfc_headroom != 0 ? config.pfc_headroom : pfc_headroom(config);
+      protocol::above_xoff(config.pfc_headroom != 0 ? config.pfc_headroom : pfc_headroom(config),
+                           config.max_frame_bytes);
   const std::uint64_t wanted_xoff =
       config.pfc_xoff != 0 ? config.pfc_xoff : 2 * std::uint64_t{config.max_frame_bytes};
   if (wanted_xoff + headroom > config.rx_buffer) {

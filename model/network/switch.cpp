@@ -10,6 +10,7 @@
 #include "protocol/ecn.h"
 #include "protocol/ib_headers.h"
 #include "protocol/multicast.h"
+#include "protocol/pfc_headroom.h"
 
 namespace rnic::network {
 
@@ -31,7 +32,9 @@ link::LinkPortConfig port_config(link::LinkPortConfig port, const config::Switch
       port.pfc_xoff = config.pfc_xoff;
       port.pfc_xon = config.pfc_xon;
       port.rx_buffer =
-          config.pfc_xoff + (port.pfc_headroom != 0 ? port.pfc_headroom : link::pfc_headroom(port));
+          config.pfc_xoff + protocol::above_xoff(port.pfc_headroom != 0 ? port.pfc_headroom
+                                                                        : link::pfc_headroom(port),
+                                                 port.max_frame_bytes);
       break;  // a shared buffer that does not hold this for each port loses frames, and says so
     }
     case config::FlowControl::kCredit:

@@ -10,6 +10,7 @@
 #include "base/event_queue.h"
 #include "base/sc_time.h"
 #include "config/resolved_json.h"
+#include "protocol/pfc_headroom.h"
 #include "report/bottleneck.h"
 #include "simulation/collect_flows.h"
 #include "simulation/steady_state.h"
@@ -145,16 +146,23 @@ void collect_pcie(const std::string& node, const pcie::Link& link, Result& resul
   result.pcie.push_back(std::move(pcie));
 }
 
+/// Bytes of a port's buffer for what comes behind the frame that crosses its pause threshold.
+std::uint64_t headroom_of(const link::LinkPortConfig& port) {
+  const std::uint64_t above = port.rx_buffer - port.pfc_xoff;
+  const std::uint64_t crossing = protocol::above_xoff(0, port.max_frame_bytes);
+  return above > crossing ? above - crossing : 0;
+}
+
 /// Why a port's receive buffer overflows.
 std::string drop_reason(const link::LinkPortConfig& port) {
   const bool pauses = port.flow_control == config::FlowControl::kPfc ||
                       port.flow_control == config::FlowControl::kPause;
   if (!pauses) return "nothing stops the sender (link.flow_control=none)";
-  const std::uint64_t headroom = port.rx_buffer - port.pfc_xoff;
+  const std::uint64_t headroom = headroom_of(port);
   const std::uint64_t needed = link::pfc_headroom(port);
   if (headroom < needed) {
-    return "the buffer above the pause threshold has " + std::to_string(headroom) + " bytes, and " +
-           std::to_string(needed) +
+    return "the buffer behind the frame that crosses the pause threshold has " +
+           std::to_string(headroom) + " bytes, and " + std::to_string(needed) +
            " may still arrive by the link's rate, delay and frame size (link.pfc_headroom)";
   }
   return "a priority is used that no pause protects (link.pfc_priorities)";
@@ -186,7 +194,7 @@ LinkResult link_result(const std::string& name, link::LinkPort& port, Time now) 
   if (port.config().flow_control == config::FlowControl::kPfc ||
       port.config().flow_control == config::FlowControl::kPause) {
     const std::uint64_t needed = link::pfc_headroom(port.config());
-    out.more.emplace_back("pfc_headroom", port.config().rx_buffer - port.config().pfc_xoff);
+    out.more.emplace_back("pfc_headroom", headroom_of(port.config()));
     out.more.emplace_back("pfc_headroom_needed", needed);
   }
   return out;

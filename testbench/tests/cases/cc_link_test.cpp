@@ -47,11 +47,10 @@ TEST(CaseCC, CC05_HeadroomDecidesAboutLoss) {
 
 // In the worst phase a pause waits for a frame of the other direction: both send. By the formula of
 // the case, in bytes at 100 Gb/s: 2 x 2 us of cable 50,000, four PHYs of 50 ns 2,500, two frames of
-// 4,096 B of payload with 98 B of headers, preamble and gap 8,388, and the pause itself, 84. The
-// frame that crosses the threshold, 4,194 B, counts as headroom here.
+// 4,096 B of payload with 98 B of headers, preamble and gap 8,388, and the pause itself, 84.
 TEST(CaseCC, CC05_AFrameLessThanTheFormulaLoses) {
   constexpr int kFrame = 4'096 + 98;
-  constexpr int kFormula = 50'000 + 2'500 + 2 * kFrame + 84 + kFrame;
+  constexpr int kFormula = 50'000 + 2'500 + 2 * kFrame + 84;
   const Settings settings = with(streams("write"), {{"fabric.topology", "single_switch"},
                                                     {"fabric.hosts", "4"},
                                                     {"workload.traffic", "incast"},
@@ -62,8 +61,10 @@ TEST(CaseCC, CC05_AFrameLessThanTheFormulaLoses) {
     return run_well(with(settings, {{"link.pfc_headroom", std::to_string(headroom)}}))
         .link_sum("dropped");
   };
-  EXPECT_EQ(dropped(kFormula), 0);
-  EXPECT_GT(dropped(kFormula - kFrame), 0);
+  for (const int more : {0, 1, kFrame, 20'000}) EXPECT_EQ(dropped(kFormula + more), 0) << more;
+  for (const int less : {kFrame, 2 * kFrame, 20'000, 50'000}) {
+    EXPECT_GT(dropped(kFormula - less), 0) << less;
+  }
 }
 
 // The switch's buffer is one for all ports: when it is less than what the ports' thresholds and
@@ -141,9 +142,15 @@ TEST(CaseCC, EtsSharesANicsPort) {
   EXPECT_NEAR(static_cast<double>(heavy) / static_cast<double>(light), 3.0, 0.05);
 }
 
-/// A port at 100 Gb/s whose peer pauses priority 0 for the longest time at 1 us, while frames wait;
-/// returns when the first frame after the pause starts.
-Time resumed_at(Time xon_at) {
+/// A pause of priority 0: when it is sent, and for how many quanta.
+struct Pause {
+  Time at;
+  std::uint16_t quanta;
+};
+
+/// A port at 100 Gb/s whose peer pauses it as `pauses` say, while frames wait; returns when the
+/// first frame after the pause that begins at 1 us starts.
+Time resumed_at(const std::vector<Pause>& pauses) {
   protocol::FramePool pool;
   link::LinkPort port("port", port_config(config::FlowControl::kPfc), pool);
   FakePeer peer("peer", pool);
@@ -161,10 +168,9 @@ Time resumed_at(Time xon_at) {
     frame->header_bytes = protocol::PfcFrame::kBytes;
     peer.send(frame, delay);
   };
-  pause(0xFFFF, microseconds(1));
-  if (xon_at != kTimeNever) pause(0, xon_at);
+  for (const Pause& one : pauses) pause(one.quanta, one.at);
   source.start(2000, 4200, 4200);
-  sc_core::sc_start(to_sc_time(microseconds(600)));
+  sc_core::sc_start(to_sc_time(microseconds(900)));
   for (const Time start : source.starts) {
     if (start > microseconds(2)) return start;
   }
@@ -173,15 +179,25 @@ Time resumed_at(Time xon_at) {
 
 TEST(CaseCC, CC19_PauseEndsAtXon) {
   // The far end's PHY is 50 ns behind the cable; a frame takes 336 ns.
-  const Time resumed = resumed_at(microseconds(11));
+  const Time resumed = resumed_at({{microseconds(1), 0xFFFF}, {microseconds(11), 0}});
   EXPECT_GE(resumed, microseconds(11) + nanoseconds(50));
   EXPECT_LE(resumed, microseconds(11) + nanoseconds(50 + 336));
 }
 
 TEST(CaseCC, CC19_PauseEndsByItselfAfter65535Quanta) {
   // 65,535 x 512 bit times at 100 Gb/s are 335.5 us.
-  const Time resumed = resumed_at(kTimeNever);
+  const Time resumed = resumed_at({{microseconds(1), 0xFFFF}});
   EXPECT_EQ(resumed, nanoseconds(1050) + picoseconds(65535LL * 5120));
+}
+
+// A new pause counts from its own arrival, whether it is longer or shorter than what was left.
+TEST(CaseCC, CC19_ANewPauseRefreshesTheTimer) {
+  EXPECT_EQ(resumed_at({{microseconds(1), 0xFFFF}, {microseconds(301), 0xFFFF}}),
+            nanoseconds(301'050) + picoseconds(65535LL * 5120));
+}
+TEST(CaseCC, CC19_ANewPauseMayBeShorter) {
+  EXPECT_EQ(resumed_at({{microseconds(1), 0xFFFF}, {microseconds(101), 100}}),
+            nanoseconds(101'050) + picoseconds(100LL * 5120));
 }
 
 // Two senders to one host. Priority 0 is not paused, so that the switch drops; nothing marks.
@@ -201,10 +217,15 @@ TEST(CaseCC, CC02_TheUnprotectedPriorityLoses) {
   EXPECT_GT(lossy.counter("local_ack_timeout_err"), 0U);
   EXPECT_GT(lossy.counter("out_of_sequence"), 0U);
   EXPECT_GT(lossy.link_sum("dropped") + lossy.link_sum("switch_dropped_full"), 0);
+  EXPECT_EQ(lossy.link_sum("ecn_marked"), 0);
+  EXPECT_EQ(lossy.counter("np_ecn_marked_roce_packets"), 0U);
   EXPECT_EQ(lossy.result.at("bottleneck").at("unit"), "transport.recovery");
   const ProgramRun selective = run_well(
       with(incast, {{"transport.service_level", "0"}, {"transport.recovery", "selective_repeat"}}));
   EXPECT_LT(lossy.number("/throughput_gbps"), 0.5 * selective.number("/throughput_gbps"));
+  const ProgramRun tcp =
+      run_well(with(incast, {{"transport.protocol", "iwarp"}, {"link.flow_control", "none"}}));
+  EXPECT_LT(lossy.number("/throughput_gbps"), tcp.number("/throughput_gbps"));
   const ProgramRun lossless = run_well(with(incast, {{"transport.service_level", "3"}}));
   EXPECT_EQ(lossless.counter("local_ack_timeout_err"), 0U);
   EXPECT_EQ(lossless.counter("out_of_sequence"), 0U);

@@ -180,12 +180,11 @@ TEST(LinkPort, RefusesImpossibleBuffers) {
   EXPECT_THROW(link::resolve(config), ConfigError);
   config = port_config(config::FlowControl::kPfc);
   // 2 x 10 + 4 x 50 + 2 x 200 = 620 ns are 7750 B (+ 1 for rounding); pause frames of 84 B for all
-  // eight priorities; 3 x (4200 + 20) B: the frame that crosses the threshold, one of ours before
-  // the pause, one of the peer's behind it.
-  constexpr std::uint64_t kHeadroom = 7751 + 8 * 84 + 3 * 4220;
+  // eight priorities; 2 x (4200 + 20) B: one of ours before the pause, one of the peer's behind it.
+  constexpr std::uint64_t kHeadroom = 7751 + 8 * 84 + 2 * 4220;
   EXPECT_EQ(link::pfc_headroom(config), kHeadroom);
-  // On top come two frames below XOFF.
-  config.rx_buffer = kHeadroom + 8400;
+  // On top come the frame that crosses the threshold, and two frames below XOFF.
+  config.rx_buffer = kHeadroom + 4220 + 8400;
   EXPECT_EQ(link::resolve(config).pfc_xoff, 8400U);
   --config.rx_buffer;
   EXPECT_THROW(link::resolve(config), ConfigError);

@@ -8,6 +8,7 @@
 #include "network/cable.h"
 #include "network/switch.h"
 #include "protocol/ib_headers.h"
+#include "protocol/pfc_headroom.h"
 #include "stats/stage.h"
 #include "tests/support/link_rig.h"
 
@@ -223,7 +224,8 @@ TEST(Switch, BufferNeedNotHoldTheHeadroomOfEveryPort) {
   protocol::FramePool pool;
   config::SwitchConfig config = switch_config();
   const link::LinkPortConfig port = port_config(FlowControl::kPfc);
-  config.buffer = 3 * (config.pfc_xoff + link::pfc_headroom(port));
+  config.buffer =
+      3 * (config.pfc_xoff + protocol::above_xoff(link::pfc_headroom(port), port.max_frame_bytes));
   EXPECT_NO_THROW(network::Switch("enough", config, port, 3, network::Addressing::kMac, pool));
   --config.buffer;
   EXPECT_NO_THROW(network::Switch("little", config, port, 3, network::Addressing::kMac, pool));

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "protocol/pfc_headroom.h"
+
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -61,7 +63,8 @@ struct Rig {
     c.pfc_xoff = 3 * std::uint64_t{point.frame};
     const std::uint64_t needed = link::pfc_headroom(c);
     c.pfc_headroom = headroom == 0 ? 0 : needed / headroom;
-    c.rx_buffer = c.pfc_xoff + (headroom == 0 ? needed : c.pfc_headroom);
+    c.rx_buffer = c.pfc_xoff +
+                  protocol::above_xoff(headroom == 0 ? needed : c.pfc_headroom, c.max_frame_bytes);
     return c;
   }
 

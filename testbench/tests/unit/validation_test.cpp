@@ -138,7 +138,8 @@ TEST(ValidationTest, AutomaticReceiveBufferHoldsWhatPausesNeed) {
 }
 
 // 16 ports at 100 Gb/s, 100 us apart: 200 us on the way are 2,500,000 B; then 1 B of rounding, 8
-// pauses of 84 B and three frames of 4,096 + 128 + 20 B: 2,513,405 B of headroom. As much is to be
+// pauses of 84 B and three frames of 4,096 + 128 + 20 B, one of which crosses the threshold:
+// 2,513,405 B above it. As much is to be
 // left at the end of a pause, which begins 32 KiB above that: 5,059,578 B for each, 80,953,248 B in
 // all. Two priorities need it twice. Short cables do with 16 MiB.
 TEST(ValidationTest, AutomaticSwitchBufferHoldsWhatPausesNeed) {
@@ -155,7 +156,7 @@ TEST(ValidationTest, AutomaticSwitchBufferHoldsWhatPausesNeed) {
   EXPECT_EQ(buffer({{"transport.protocol", "iwarp"}, {"link.flow_control", "pause"}}),
             80'953'248U + 2 * 16 * 3 * (9000 - 4096));
   EXPECT_EQ(buffer({{"link.pfc_headroom", "3MiB"}}),
-            16U * (3 << 20) + 16U * (2'513'405 + (32 << 10)));
+            16U * ((3 << 20) + 4'244) + 16U * (2'513'405 + (32 << 10)));
   EXPECT_EQ(buffer({{"nic.ports", "2"}}), 2 * 80'953'248U);
   EXPECT_EQ(buffer({{"switch.pfc_xoff", "1MiB"}}), 16U * ((1 << 20) + 2'513'405));
   constexpr std::uint64_t kUsual = 16 << 20;
