@@ -103,8 +103,9 @@ void add_link(ParameterTable& table) {
       .range(1, 1073741824)
       .or_word("computed", 0)
       .spec("IEEE 802.1Q annex N: what rate, delays, response time and frame size ask for")
-      .means("receive buffer for what comes behind the frame that crosses the pause threshold; "
-             "less than computed loses frames");
+      .means(
+          "receive buffer for what comes behind the frame that crosses the pause threshold; "
+          "less than computed loses frames");
   table.time("link.pfc_response", RNIC_FIELD(link.pfc_response), "0")
       .range(0, 100000)
       .assumed("at once, between frames; IEEE 802.3 allows 394 quanta (2 us) at 100 Gb/s")

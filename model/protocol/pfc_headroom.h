@@ -31,7 +31,8 @@ inline std::uint64_t pfc_headroom(const PausePath& path) {
       2 * path.cable_delay + 4 * path.phy_latency + 2 * path.commit_ahead + path.response;
   const auto bytes =
       static_cast<std::uint64_t>(path.rate.bits_per_second() / 8 * to_seconds(on_the_way)) + 1;
-  return bytes + kPriorities * kPauseBytes + 2 * (std::uint64_t{path.max_frame_bytes} + kFrameGapBytes);
+  return bytes + kPriorities * kPauseBytes +
+         2 * (std::uint64_t{path.max_frame_bytes} + kFrameGapBytes);
 }
 
 /// Bytes that a buffer must have above its pause threshold for `headroom`: the threshold is crossed
