@@ -187,6 +187,8 @@ void TcpConnection::on_timeout(Time now) {
   duplicate_acks_ = 0;
   rto_ = std::min(rto_ * 2, kMaxRto);
   rto_deadline_ = now + rto_;
+  // A peer that has not acknowledged what it reported has thrown it away (RFC 2018, 8).
+  if (scoreboard_.skip(send_una_) != send_una_) scoreboard_.clear();
   go_back();
 }
 

@@ -123,6 +123,28 @@ TEST(TcpSack, TimeoutResendsEveryGap) {
   EXPECT_EQ(resent.count(0) + resent.count(1) + resent.count(2), 3U);
 }
 
+// 0 is lost, 1 to 3 were reported and are thrown away by the peer, which may do that: it
+// acknowledges 0 alone. Behind the time-out all of it is sent again, each as the one before is
+// acknowledged.
+TEST(TcpSack, WhatThePeerThrewAwayIsSentAgain) {
+  TcpConnection c = connected();
+  for (std::uint32_t i = 2; i <= 4; ++i) ack(c, 0, {{1, i}});
+  ASSERT_TRUE(c.recovering());
+  c.send(kMss, kTimeZero);
+  ack(c, 1, {});
+  c.on_timeout(microseconds(1000));
+  std::set<std::uint32_t> resent;
+  for (std::uint32_t i = 1; i < 10; ++i) {
+    while (c.retransmitting() && c.can_send(kMss)) {
+      resent.insert(segment(c, c.send(kMss, microseconds(1000))));
+    }
+    EXPECT_EQ(resent.count(i), 1U) << i;
+    EXPECT_EQ(ack(c, i + 1, {}), AckEvent::kAdvanced);
+  }
+  EXPECT_EQ(resent.size(), 9U);
+  EXPECT_FALSE(c.retransmitting());
+}
+
 TEST(TcpSack, ReceiverTellsOfTheNewestFirst) {
   TcpConnection c = connected();
   const auto keep = [&c](std::uint32_t i) {
