@@ -2,6 +2,8 @@
 // iWARP: what differs from InfiniBand and RoCE.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "support/verbs_rig.h"
 #include "transport/mpa_negotiation.h"
 
@@ -269,6 +271,30 @@ TEST(CaseIW, IW07_WithLossOverALongRoundTrip) {
   const Settings tcp{{"transport.protocol", "iwarp"}, {"tcp.window", "256MiB"}};
   EXPECT_GT(far(with(tcp, {{"tcp.congestion_control", "none"}})), 3 * go_back_n);
   EXPECT_LT(far(tcp), go_back_n / 3);
+}
+
+// The same with a loss in 1,000: 1 / (1 + p W) is 0.032 for go-back-N, and TCP's window of RFC 5681
+// allows 1.22 x 8,948 B / (10 ms x sqrt(1e-3)) = 0.28 Gb/s, within what losses by chance make of it
+// (Mathis et al., CCR 1997).
+TEST(CaseIW, IW07_TheWindowOfRfc5681OverALongRoundTrip) {
+  const auto far = [](const Settings& transport) {
+    return run_well(with({{"workload.pattern", "bandwidth"},
+                          {"workload.msg_size", "1MiB"},
+                          {"workload.depth", "256"},
+                          {"workload.iterations", "600"},
+                          {"sim.warmup", "256"},
+                          {"link.flow_control", "none"},
+                          {"link.delay", "5ms"},
+                          {"link.loss_rate", "1e-3"},
+                          {"sim.payload", "none"}},
+                         transport))
+        .number("/throughput_gbps");
+  };
+  const double allowed = 1.22 * 8948 * 8 / (10e-3 * std::sqrt(1e-3)) / 1e9;
+  EXPECT_NEAR(far({{"transport.protocol", "iwarp"}, {"tcp.window", "256MiB"}}), allowed,
+              0.4 * allowed);
+  EXPECT_GT(far({{"transport.protocol", "rocev2"}, {"transport.recovery", "selective_repeat"}}),
+            10 * 98 / (1 + 1e-3 * 29'900));
 }
 
 TEST(CaseIW, IW07_WithLossTheOthersAre) {
