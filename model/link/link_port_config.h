@@ -40,7 +40,7 @@ struct LinkPortConfig {
   std::uint64_t credit_update = 8'192;  ///< freed bytes of a VL that trigger a credit update
   std::uint64_t pfc_xoff = 0;      ///< fill that pauses the peer; 0: as high as the headroom allows
   std::uint64_t pfc_xon = 0;       ///< fill that lets it go on; 0: two frames below pfc_xoff
-  std::uint64_t pfc_headroom = 0;  ///< bytes above pfc_xoff; 0: what lossless operation needs
+  std::uint64_t pfc_headroom = 0;  ///< bytes behind what crosses pfc_xoff; 0: as computed
   Time pause_response{0};          ///< from a pause's arrival until this end obeys it
   std::uint32_t lossless_lanes = 0xFF;               ///< bit i: PFC protects priority i
   std::uint32_t used_lanes = 1;                      ///< bit i: some connection uses lane i
@@ -61,7 +61,7 @@ struct LinkPortConfig {
   stats::Stage wait_stage = stats::Stage::kPortWait;  ///< where waiting for this port is booked
 };
 
-/// Bytes that may still arrive on a priority after its fill made the receiver send a pause: what
+/// Bytes that may still arrive on a priority behind the frame that made this end send a pause: what
 /// the peer sends while the pause frame waits for a frame of our own, travels, is acted upon
 /// between frames, and the bytes already on the way (IEEE 802.1Q annex N).
 std::uint64_t pfc_headroom(const LinkPortConfig& config);
