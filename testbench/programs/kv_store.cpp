@@ -12,11 +12,21 @@ namespace {
 constexpr std::uint64_t kEntries = 256;
 constexpr std::uint64_t kHeader = 16;  ///< key and checksum of the value, 8 bytes each
 
+/// What the server answers to a PUT: the checksum of the value that it has stored.
+constexpr std::uint64_t kReply = 8;
+
 /// FNV-1a, enough to tell a torn entry.
 std::uint64_t checksum(const Bytes& value) {
   std::uint64_t hash = 14695981039346656037ULL;
   for (const std::uint8_t byte : value) hash = (hash ^ byte) * 1099511628211ULL;
   return hash;
+}
+
+Bytes reply_to(const Bytes& value) {
+  Bytes reply(kReply);
+  const std::uint64_t sum = checksum(value);
+  std::memcpy(reply.data(), &sum, sizeof sum);
+  return reply;
 }
 
 }  // namespace
@@ -34,7 +44,7 @@ Bytes KvStore::entry(std::uint64_t key, const Bytes& value) const {
 
 void KvStore::prepare(Peer& self, std::uint32_t /*number*/) {
   request_[self.index] = self.allocate(entry_bytes());
-  reply_[self.index] = self.allocate(sizeof(std::uint64_t));
+  reply_[self.index] = self.allocate(kReply);
   if (self.index == 0) {
     fetched_ = self.allocate(entry_bytes());
     return;
@@ -53,7 +63,8 @@ void KvStore::put(Peer& self, std::uint64_t key, const Bytes& value) {
   self.post_recv(key, reply);
   self.store(request_[self.index], entry(key, value));
   self.send(request_[self.index]);
-  self.await_recv();
+  const host::verbs::Wc wc = self.await_recv();
+  compare(self.load(reply.part(0, wc.byte_len)), reply_to(value));
   self.await_send();
 }
 
@@ -88,9 +99,11 @@ void KvStore::server(Peer& self, std::uint32_t /*number*/) {
     const Bytes request = self.load(request_[self.index].part(0, wc.byte_len));
     std::uint64_t key = 0;
     std::memcpy(&key, request.data(), sizeof key);
-    compare(request, entry(key, Bytes(request.begin() + kHeader, request.end())));
+    const Bytes value(request.begin() + kHeader, request.end());
+    compare(request, entry(key, value));
     self.store(table_.part(key % kEntries * entry_bytes(), entry_bytes()), request);
     self.post_recv(i, request_[self.index]);
+    self.store(reply_[self.index], reply_to(value));
     self.send(reply_[self.index]);
     self.await_send();
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cstring>
 
 #include "base/error.h"
 #include "programs/programs.h"
@@ -9,6 +10,13 @@ namespace {
 
 constexpr std::uint32_t kGroup = 1;
 constexpr std::uint64_t kReceipt = 8;
+
+/// What a member answers to the publisher's message `number`.
+Bytes receipt_of(std::uint64_t number) {
+  Bytes receipt(kReceipt);
+  std::memcpy(receipt.data(), &number, kReceipt);
+  return receipt;
+}
 
 }  // namespace
 
@@ -50,9 +58,7 @@ void Multicast::client(Peer& self, std::uint32_t number) {
     for (std::uint32_t member = 0; member < clients(); ++member) {
       const host::verbs::Wc wc = self.await_recv();
       const Buffer buffer = mine.in.part(wc.wr_id * room(self), room(self));
-      if (self.received(buffer, wc).size() != kReceipt) {
-        throw SimulationError("a receipt of another length");
-      }
+      compare(self.received(buffer, wc), receipt_of(i));
       self.post_recv(wc.wr_id, buffer);
     }
     self.await_send();
@@ -69,8 +75,10 @@ void Multicast::server(Peer& self, std::uint32_t number) {
     const host::verbs::Wc wc = self.await_recv();
     const Buffer buffer = mine.in.part(wc.wr_id * room(self), room(self));
     const std::uint32_t publisher = publisher_of(wc.src_qp);
-    compare(self.received(buffer, wc), message(publisher, seen[publisher]++));
+    const std::uint64_t message_number = seen[publisher]++;
+    compare(self.received(buffer, wc), message(publisher, message_number));
     self.post_recv(wc.wr_id, buffer);
+    self.store(mine.out.part(0, kReceipt), receipt_of(message_number));
     self.reply(mine.out.part(0, kReceipt), wc.src_qp);
     self.await_send();
   }

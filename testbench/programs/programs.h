@@ -83,6 +83,7 @@ class Rendezvous : public Program {
 
  private:
   Buffer offer_[2];     ///< by host: source and target of the keys
+  Bytes offered_;       ///< what the client has sent last
   FastBuffer message_;  ///< client
   Buffer copy_;         ///< server
   Buffer free_[2];

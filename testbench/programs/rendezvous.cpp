@@ -14,6 +14,14 @@ struct Offer {
   std::uint32_t rkey = 0;
 };
 
+constexpr std::uint64_t kOffer = 24;  ///< bytes of it, padding included
+static_assert(sizeof(Offer) == kOffer);
+
+/// The one byte with which the server gives back the buffer of operation `number`.
+Bytes receipt_of(std::uint64_t number) {
+  return Bytes(1, static_cast<std::uint8_t>(number * 7 + 1));
+}
+
 }  // namespace
 
 void Rendezvous::prepare(Peer& self, std::uint32_t /*number*/) {
@@ -35,9 +43,11 @@ void Rendezvous::client(Peer& self, std::uint32_t number) {
     offer.address = message_.memory.address;
     offer.bytes = message_.memory.bytes;
     offer.rkey = self.register_fast(message_, protocol::kAccessRemoteRead);
-    Bytes bytes(sizeof offer);
-    std::memcpy(bytes.data(), &offer, sizeof offer);
-    self.store(offer_[self.index], bytes);
+    offered_.assign(kOffer, 0);
+    std::memcpy(offered_.data(), &offer.address, sizeof offer.address);
+    std::memcpy(offered_.data() + 8, &offer.bytes, sizeof offer.bytes);
+    std::memcpy(offered_.data() + 16, &offer.rkey, sizeof offer.rkey);
+    self.store(offer_[self.index], offered_);
     self.post_recv(i, free_[self.index]);
     self.send(offer_[self.index]);
     const host::verbs::Wc wc = self.await_recv();  // the server has it: the buffer may change
@@ -45,20 +55,23 @@ void Rendezvous::client(Peer& self, std::uint32_t number) {
       throw SimulationError("the answer of a rendezvous leaves the message's key valid");
     }
     done(self, started, message_bytes());
+    compare(self.load(free_[self.index].part(0, wc.byte_len)), receipt_of(i));
     self.await_send();
   }
 }
 
 void Rendezvous::server(Peer& self, std::uint32_t number) {
   for (std::uint64_t i = 0; i < operations(number); ++i) {
-    self.await_recv();
-    const Bytes bytes = self.load(offer_[self.index]);
+    const host::verbs::Wc wc = self.await_recv();
+    const Bytes bytes = self.load(offer_[self.index].part(0, wc.byte_len));
+    compare(bytes, offered_);
     Offer offer;
     std::memcpy(&offer, bytes.data(), sizeof offer);
     self.post_recv(i + 1, offer_[self.index]);
     self.read(copy_.part(0, offer.bytes), {offer.address, offer.bytes, 0, offer.rkey});
     self.await_send();
     compare(self.load(copy_), pattern(i, message_bytes()));
+    self.store(free_[self.index], receipt_of(i));
     self.send_with_invalidate(free_[self.index], offer.rkey);
     self.await_send();
   }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/error.h"
 #include "programs/programs.h"
 
 namespace rnic::testbench {
@@ -39,7 +40,10 @@ void RingBuffer::client(Peer& self, std::uint32_t number) {
 void RingBuffer::server(Peer& self, std::uint32_t number) {
   for (std::uint64_t i = 0; i < operations(number); ++i) {
     const host::verbs::Wc wc = self.await_recv();
-    const std::uint64_t slot = wc.imm_data % kSlots;
+    if (wc.imm_data != static_cast<std::uint32_t>(i)) {
+      throw SimulationError("immediate data of another message");
+    }
+    const std::uint64_t slot = i % kSlots;
     compare(self.load(ring_.part(slot * message_bytes(), message_bytes())),
             pattern(i, message_bytes()));
     self.post_recv(slot, {});

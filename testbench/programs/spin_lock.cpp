@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+
 #include "base/error.h"
 #include "programs/programs.h"
 
@@ -7,6 +9,13 @@ namespace {
 
 constexpr std::uint64_t kWord = 8;
 constexpr std::uint64_t kFree = 0;
+
+/// A word as it lies in memory.
+Bytes bytes_of(std::uint64_t word) {
+  Bytes bytes(kWord);
+  std::memcpy(bytes.data(), &word, kWord);
+  return bytes;
+}
 
 }  // namespace
 
@@ -28,11 +37,14 @@ void SpinLock::prepare(Peer& self, std::uint32_t number) {
 void SpinLock::swap(Peer& self, std::uint32_t number, std::uint64_t expected,
                     std::uint64_t desired) {
   const Buffer old = scratch_[number].part(0, kWord);
+  std::uint64_t holder = 0;
   do {
     ++tries_;
     self.compare_and_swap(old, shared_[number].part(0, kWord), expected, desired);
     self.await_send();
-  } while (self.load_word(old) != expected);
+    holder = self.load_word(old);
+    if (holder > clients()) throw SimulationError("the lock names nobody as its holder");
+  } while (holder != expected);
 }
 
 void SpinLock::client(Peer& self, std::uint32_t number) {
@@ -46,6 +58,7 @@ void SpinLock::client(Peer& self, std::uint32_t number) {
     self.read(local, counter);
     self.await_send();
     if (self.load_word(local) != counted_) throw SimulationError("the counter lost an increment");
+    compare(self.load(local), bytes_of(counted_));
     self.store_word(local, ++counted_);
     self.write(local, counter);
     self.await_send();
