@@ -28,6 +28,18 @@ void copy_cqe(PhysicalMemory& memory, const CqeRing& from, std::uint32_t from_in
   memory.write(place(to, index), bytes, sizeof bytes);
 }
 
+/// A queue that may run over holds nothing at its consumer's place once that was overwritten: the
+/// owner bit there is that of the next pass. What is behind it is there all the same, up to the
+/// last place before it, which tells that this has happened. `valid`: whether a completion of that
+/// number can be taken.
+template <typename Valid>
+void pass_over_overwritten(CompletionQueue& cq, const Valid& valid) {
+  const bool may_run_over = cq.doorbell_record == 0;
+  const std::uint32_t entries = 1U << cq.log_entries;
+  if (!may_run_over || valid(cq.consumer) || !valid(cq.consumer + entries - 1)) return;
+  while (!valid(cq.consumer)) ++cq.consumer;
+}
+
 }  // namespace
 
 using protocol::CommandOpcode;
@@ -169,6 +181,7 @@ std::uint32_t Context::poll_cq(Core& core, CompletionQueue& cq, std::uint32_t co
   ++stats_.polls;
   std::uint32_t taken = 0;
   protocol::Cqe cqe;
+  pass_over_overwritten(cq, [&](std::uint32_t index) { return peek_cqe(cq, index, cqe); });
   while (taken < count && peek_cqe(cq, cqe)) {
     to_wc(cqe, wcs[taken++]);
     ++cq.consumer;
@@ -181,6 +194,7 @@ std::uint32_t Context::poll_cq(Core& core, CompletionQueue& cq, std::uint32_t co
 bool Context::wait_cq(Core& core, CompletionQueue& cq, Time deadline) {
   core.sync();
   protocol::Cqe cqe;
+  pass_over_overwritten(cq, [&](std::uint32_t index) { return peek_cqe(cq, index, cqe); });
   while (!peek_cqe(cq, cqe) && !cq.failed) {
     if (!cq.written.spin(core, cpu_.poll_cost, cq.written.writes(), deadline)) return false;
   }

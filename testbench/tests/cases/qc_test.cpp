@@ -160,6 +160,41 @@ TEST(CaseQC, QC02_OneCompletionFreesAllBeforeIt) {
   });
 }
 
+/// Every k-th of a queue of 16 is signalled, and polled as late as can be: k posts after k posts
+/// succeed for ever where k is at most 16, and no more than 16 where it is not.
+void signal_every(std::uint32_t k) {
+  QcRig t;
+  t.rig.run([&] {
+    constexpr std::uint32_t kRoom = 16;
+    t.create();
+    t.connect(depth(kRoom, 1), depth(1, 1));
+    const std::uint32_t fits = kRoom / k * k;  // up to the last signalled one
+    std::uint32_t posted = 0;
+    std::uint32_t freed = 0;  // by the completions that were polled
+    while (posted < 20 * kRoom) {
+      const Status status = t.write((posted + 1) % k == 0 ? SendFlags::kSignaled : 0);
+      if (status == Status::kOk) {
+        ++posted;
+        continue;
+      }
+      ASSERT_EQ(status, Status::kEnomem);
+      EXPECT_EQ(posted - freed, kRoom) << "places are taken until they are polled";
+      t.rig.settle();
+      EXPECT_EQ(t.write(0), Status::kEnomem) << "done, but not polled";
+      Wc wc;
+      if (t.rig.a.verbs().poll_cq(t.rig.a.core, *t.rig.a.send_cq, 1, &wc) == 0) break;
+      EXPECT_EQ(wc.status, WcStatus::kSuccess);
+      freed += k;  // itself and the unsignalled ones before it
+    }
+    EXPECT_EQ(posted, fits > 0 ? 20 * kRoom : kRoom) << k;
+  });
+}
+
+TEST(CaseQC, QC02_SignalEveryOne) { signal_every(1); }
+TEST(CaseQC, QC02_SignalEveryFive) { signal_every(5); }
+TEST(CaseQC, QC02_SignalEverySixteen) { signal_every(16); }
+TEST(CaseQC, QC02_SignalEverySeventeenIsNever) { signal_every(17); }
+
 TEST(CaseQC, QC04_SeventeenCompletionsInAQueueOfSixteen) {
   QcRig t;
   t.rig.run([&] {
@@ -204,9 +239,47 @@ TEST(CaseQC, QC04_OverrunIgnoredOverwrites) {
     t.rig.settle();
     EXPECT_EQ(counter_of_slot(0), 16U) << "the 17th took the place of the first";
     for (std::uint32_t slot = 1; slot < 16; ++slot) EXPECT_EQ(counter_of_slot(slot), slot);
+    // Who polls gets all but the first: one is lost.
+    const std::uint64_t last = t.rig.a.wr_ids;
+    for (std::uint64_t id = last - 15; id <= last; ++id) {
+      Wc wc;
+      ASSERT_EQ(t.rig.a.verbs().poll_cq(t.rig.a.core, *small, 1, &wc), 1U);
+      EXPECT_EQ(wc.wr_id, id);
+      EXPECT_EQ(wc.status, WcStatus::kSuccess);
+    }
+    Wc none;
+    EXPECT_EQ(t.rig.a.verbs().poll_cq(t.rig.a.core, *small, 1, &none), 0U);
     AsyncEvent event;
     EXPECT_FALSE(t.rig.a.verbs().poll_async_event(t.rig.a.core, event));
     EXPECT_EQ(t.rig.a.device_qp(*t.from).state, QpState::kRts);
+    // And the queue goes on.
+    ASSERT_EQ(t.write(SendFlags::kSignaled), Status::kOk);
+    EXPECT_EQ(t.rig.a.await(*small).wr_id, last + 1);
+  });
+}
+
+/// Without that option 16 completions are polled, and nothing behind them.
+TEST(CaseQC, QC04_WhatWasThereBeforeTheOverrunIsPolled) {
+  QcRig t;
+  t.rig.run([&] {
+    t.create();
+    CompletionQueue* small = t.rig.a.verbs().create_cq(t.rig.a.core, 16);
+    t.connect(depth(32, 4), *small, *t.rig.a.recv_cq, depth(1, 1));
+    const std::uint64_t first = t.rig.a.wr_ids + 1;
+    for (int i = 0; i < 17; ++i) ASSERT_EQ(t.write(SendFlags::kSignaled), Status::kOk);
+    t.rig.settle();
+    for (std::uint64_t i = 0; i < 16; ++i) {
+      Wc wc;
+      ASSERT_EQ(t.rig.a.verbs().poll_cq(t.rig.a.core, *small, 1, &wc), 1U) << i;
+      EXPECT_EQ(wc.wr_id, first + i);
+      EXPECT_EQ(wc.status, WcStatus::kSuccess);
+    }
+    Wc none;
+    EXPECT_EQ(t.rig.a.verbs().poll_cq(t.rig.a.core, *small, 1, &none), 0U);
+    // What is posted now goes the same way: nobody hears of it.
+    ASSERT_EQ(t.write(SendFlags::kSignaled), Status::kOk);
+    t.rig.settle();
+    EXPECT_EQ(t.rig.a.verbs().poll_cq(t.rig.a.core, *small, 1, &none), 0U);
   });
 }
 
