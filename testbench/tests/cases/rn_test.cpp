@@ -485,15 +485,23 @@ TEST(CaseRN, RN09_GatherIntoASmallSharedReceiveQueue) {
     EXPECT_EQ(counters.rnr_naks_sent, 0U);
     // The small class has 32: so many get through at once, the others in rounds of the timer, of
     // which the last is the floor(191 / 32) = 5th.
-    Gather scarce(rig, 32, 1);
-    Gather beside(rig, 256, 128);
-    gather(rig, {&scarce, &beside});
+    // A gather is over with its last message: that is the time that its program measures, in the
+    // mean of several.
+    constexpr int kGathers = 4;
+    double mean_us = 0;
+    for (int i = 0; i < kGathers; ++i) {
+      Gather scarce(rig, 32, 1);
+      Gather beside(rig, 256, 128);
+      gather(rig, {&scarce, &beside});
+      mean_us += scarce.last_us() / kGathers;
+      EXPECT_GE(scarce.mean_us(), 10 * enough.mean_us());
+      // The other class, whose own queue suffices, does not notice.
+      EXPECT_LT(beside.mean_us(), 1.2 * other.mean_us());
+      EXPECT_LT(beside.last_us(), 1.2 * other.last_us());
+    }
     EXPECT_GT(counters.rnr_naks_sent, 0U);
-    EXPECT_GE(scarce.last_us(), 5 * to_us(kRnrTimer));
-    EXPECT_GE(scarce.last_us(), 10 * enough.last_us());
-    EXPECT_GE(scarce.mean_us(), 10 * enough.mean_us());
-    // The other class, whose own queue suffices, does not notice.
-    EXPECT_LT(beside.mean_us(), 1.2 * other.mean_us());
+    EXPECT_GE(mean_us, 5 * to_us(kRnrTimer));
+    EXPECT_GE(mean_us, 10 * enough.last_us());
   });
 }
 

@@ -67,12 +67,15 @@ Consequence refused(Status status) {
   return c;
 }
 
-/// The requester finds out by itself; the peer hears nothing of it.
+/// The requester finds out by itself; the peer hears nothing of it. An atomic changes the peer's
+/// word all the same: what an element of the list allows is looked at when the device accesses it
+/// (IBTA vol 1, 9.9.2: the local protection error of a response as well as of a request), which for
+/// an atomic is when its answer is to be written. By then the responder has executed it (9.4.5): it
+/// swaps or adds before it answers, and cannot take it back. READs, likewise, have been served.
 Consequence local_protection(WrOpcode opcode) {
   Consequence c;
   c.requester = WcStatus::kLocalProtectionError;
   c.requester_breaks = true;
-  // The answer of an atomic has no place to go, but the atomic has been executed.
   c.memory_changes = is_atomic(opcode);
   return c;
 }

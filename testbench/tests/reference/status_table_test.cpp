@@ -227,7 +227,10 @@ TEST(StatusTableDocument, IsUpToDate) {
   const std::string path = data_path() + "/../reference/status_table.md";
   const std::string head =
       "# What every mistake leads to\n\nGenerated from `status_table.cpp`, whose every line a test "
-      "runs. QP states: requester, responder.\n\n";
+      "runs. QP states: requester, responder. (Where an atomic fails with local_protection_error "
+      "the peer's word has changed: it has been executed when its answer finds no place, IBTA vol "
+      "1, "
+      "9.4.5 and 9.9.2.)\n\n";
   const std::string text = head + reference::status_table_markdown();
   if (std::getenv("RNICSIM_WRITE_STATUS_TABLE") != nullptr) std::ofstream(path) << text;
   std::ostringstream written;
