@@ -29,6 +29,10 @@ WcStatus check_work(const QueuePair& qp, const protocol::SendWqe& wqe) {
   if (qp.type != QpType::kRc && !service_has(qp.type, wqe.opcode)) {
     return WcStatus::kLocalQpOperationError;
   }
+  // It could never be sent, and would hold up all behind it. (Linux' rdmavt refuses it when
+  // posted.)
+  const bool answered = wqe.is_atomic() || wqe.opcode == WqeOpcode::kRead;
+  if (answered && qp.max_rd_atomic == 0) return WcStatus::kLocalQpOperationError;
   constexpr std::uint32_t kDomainMask = (1U << 20) - 1;  // what a WQE holds of it
   if (wqe.is_datagram && ((wqe.datagram.pd ^ qp.pd) & kDomainMask) != 0) {
     return WcStatus::kLocalQpOperationError;  // IBTA vol 1, 10.2.3: a handle of another domain
