@@ -50,16 +50,17 @@ void Context::handle_page_fault(const protocol::Event& event) {
     end = std::min(end, ((first >> protocol::kImplicitChildLog2) + 1)
                             << protocol::kImplicitChildLog2);
   }
-  // Whose pages are being brought in already goes on with those who asked for them.
+  Time& handler = *std::min_element(fault_handlers_.begin(), fault_handlers_.end());
+  const Time start = std::max(handler, sim_now());
+  // Whose pages are brought in already, or will be before a handler is free for them, goes on with
+  // those who asked for them.
   for (const PageJob& open : page_jobs_open_) {
-    const bool covers = open.key == event.number && open.start <= sim_now() &&
-                        open.address <= first && end - open.address <= open.bytes;
+    const bool covers = open.key == event.number && open.start <= start && open.address <= first &&
+                        end - open.address <= open.bytes;
     if (covers) return;
   }
   const std::uint32_t missing = paged == nullptr ? 0 : missing_pages(*paged, first, end - first);
-  Time& handler = *std::min_element(fault_handlers_.begin(), fault_handlers_.end());
-  handler = std::max(handler, sim_now());
-  const Time start = handler;
+  handler = start;
   if (missing > 0) {
     handler += memory_config_.odp_fault_cost +
                memory_config_.odp_page_cost * static_cast<std::int64_t>(missing);
