@@ -139,6 +139,7 @@ LoadedConfig load(const std::vector<Setting>& settings) {
   }
   validate(loaded.config);
   check_program_is_alone(settings, loaded.config);
+  refuse_without_effect(settings, loaded.config);
   loaded.without_effect = without_effect(settings, loaded.config);
   for (const Parameter& parameter : parameters()) {
     loaded.resolved.emplace_back(parameter.key, std::move(values[index_of(parameter)]));

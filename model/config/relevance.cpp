@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/error.h"
+
 namespace rnic::config {
 namespace {
 
@@ -97,6 +99,25 @@ const Condition kProbe{[](const Config& c) { return c.workload.probe_size != kNo
                        "workload.probe_size"};
 const Condition kBursts{[](const Config& c) { return c.link.burst_rate > 0; }, "link.burst_rate"};
 
+bool brings_recvs(const Config& c) { return takes_recv(c.workload.op) || runs_program(c); }
+
+constexpr const char* kOpWithRecvs = "workload.op=send|send_imm|write_imm, which take RECVs";
+const Condition kTakesRecvs{brings_recvs, kOpWithRecvs};
+const Condition kSharesRecvs{[](const Config& c) { return brings_recvs(c) || !c.workload.srq; },
+                             kOpWithRecvs};
+const Condition kInlines{
+    [](const Config& c) {
+      return c.workload.inline_max == 0 || runs_program(c) || !returns_data(c.workload.op);
+    },
+    "workload.op=write|write_imm|send|send_imm: a READ or atomic sends no data"};
+const Condition kFalls{
+    [](const Config& c) { return kSilent.met(c) || c.fabric.silent_from == kTimeZero; },
+    "fabric.silent_host: nobody falls silent"};
+const Condition kFails{[](const Config& c) {
+                         return c.fabric.fatal_host != kNoHost || c.fabric.fatal_at == kTimeZero;
+                       },
+                       "fabric.fatal_host: nobody's device fails"};
+
 /// `keys`: one key, or all that begin so when it ends with a dot or an underscore. A key may have
 /// several conditions; the first that is not met is named.
 struct Rule {
@@ -184,7 +205,6 @@ const Rule kRules[] = {
     {"workload.probe_service_level", kProbe},
     {"link.burst_length", kBursts},
     {"link.burst_loss", kBursts},
-    {"fabric.silent_from", kSilent},
     {"transport.vlan", kEthernet},
     {"transport.vlan_id", kVlan},
     {"transport.dscp", kIp},
@@ -214,12 +234,31 @@ const Rule kRules[] = {
     {"nic.sq_weights", kRanked},
 };
 
+/// Options that name what the run is to be about, though it does not do it.
+const Rule kRefused[] = {
+    {"workload.srq", kSharesRecvs},       {"workload.recv_depth", kTakesRecvs},
+    {"workload.recv_batch", kTakesRecvs}, {"workload.recv_cost", kTakesRecvs},
+    {"workload.inline_max", kInlines},    {"fabric.silent_from", kFalls},
+    {"fabric.fatal_at", kFails},
+};
+
 bool covers(std::string_view keys, std::string_view key) {
   const bool prefix = keys.back() == '.' || keys.back() == '_';
   return prefix ? key.substr(0, keys.size()) == keys : key == keys;
 }
 
 }  // namespace
+
+void refuse_without_effect(const std::vector<Setting>& settings, const Config& config) {
+  for (const Setting& setting : settings) {
+    if (setting.origin != "--") continue;
+    for (const Rule& rule : kRefused) {
+      if (!covers(rule.keys, setting.key) || rule.condition.met(config)) continue;
+      throw ConfigError("--" + setting.key + "=" + setting.text + " has no effect without " +
+                        rule.condition.needs + " (remedy: leave it out)");
+    }
+  }
+}
 
 std::vector<std::string> without_effect(const std::vector<Setting>& settings,
                                         const Config& config) {

@@ -9,9 +9,14 @@
 
 namespace rnic::config {
 
-/// Keys among the command line's `settings` that change nothing in this run, each with what it would
-/// need: "tcp.window (needs transport.protocol=iwarp)". A file may say more than one run uses, as
-/// every preset does, so keys of files are left out. Sorted by the order of `settings`.
+/// Keys among the command line's `settings` that change nothing in this run, each with what it
+/// would need: "tcp.window (needs transport.protocol=iwarp)". A file may say more than one run
+/// uses, as every preset does, so keys of files are left out. Sorted by the order of `settings`.
 std::vector<std::string> without_effect(const std::vector<Setting>& settings, const Config& config);
+
+/// Throws ConfigError for an option of the command line that names what the run is to be about,
+/// where the run has nothing of it: RECVs of an operation that takes none, a silent host's time
+/// without one.
+void refuse_without_effect(const std::vector<Setting>& settings, const Config& config);
 
 }  // namespace rnic::config

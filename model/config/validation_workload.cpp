@@ -89,6 +89,20 @@ void check_probe(const Config& config) {
   need(w.traffic != Traffic::kLoopback, "a workload.traffic other than loopback");
 }
 
+/// Whether it is found where memory is accessed.
+constexpr bool needs_bytes(Mistake mistake) {
+  switch (mistake) {
+    case Mistake::kNone:
+    case Mistake::kQpRight:
+    case Mistake::kQkey:
+    case Mistake::kHandlePd:
+    case Mistake::kNoHandle:
+      return false;
+    default:
+      return true;
+  }
+}
+
 /// A mistake that the operation or service cannot make would never be seen.
 void check_mistake(const Config& config) {
   const WorkloadConfig& workload = config.workload;
@@ -113,6 +127,11 @@ void check_mistake(const Config& config) {
                       " (sim.warmup, workload.iterations, workload.qps)");
   }
   const bool one_sided = !is_send(workload.op);
+  if (needs_bytes(mistake) && workload.msg_size == 0) {
+    throw ConfigError(
+        "this workload.mistake needs a workload.msg_size of 1 B or more: of a message without "
+        "bytes nobody looks at a key or an address (IBTA vol. 1, 9.4.3)");
+  }
   switch (mistake) {
     case Mistake::kSinkNotWritable:
       need(returns_data(workload.op), "workload.op=read or an atomic one");

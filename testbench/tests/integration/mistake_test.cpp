@@ -192,6 +192,33 @@ TEST(Mistake, OneThatIsNeverReachedIsRefused) {
   }
 }
 
+/// Every kind that is found where memory is accessed, of messages that access none; those that are
+/// found before are seen all the same.
+TEST(Mistake, OfMessagesWithoutBytesIsRefusedOrSeen) {
+  const std::vector<std::tuple<const char*, const char*, const char*>> kinds = {
+      {"rc", "write", "local_key"},    {"rc", "send", "local_bounds"},
+      {"rc", "write_imm", "local_pd"}, {"rc", "read", "sink_not_writable"},
+      {"ud", "send", "too_long"},      {"rc", "write", "remote_key"},
+      {"rc", "write", "lkey_as_rkey"}, {"rc", "read", "remote_bounds"},
+      {"rc", "write", "remote_pd"},    {"rc", "write_imm", "remote_right"},
+      {"rc", "send", "recv_small"},    {"rc", "send_imm", "recv_key"}};
+  const auto of = [](const char* type, const char* op, const char* mistake) {
+    return with(one_in_64("rocev2", op, mistake),
+                {{"transport.type", type}, {"workload.msg_size", "0"}});
+  };
+  for (const auto& [type, op, mistake] : kinds) {
+    const ProgramRun run = run_program(of(type, op, mistake));
+    EXPECT_EQ(run.status, 2) << mistake;
+    EXPECT_NE(run.error.find("1 B"), std::string::npos) << run.error;
+  }
+  EXPECT_EQ(
+      run_well(of("rc", "write", "qp_right")).number("/completions/remote_invalid_request_error"),
+      1);
+  EXPECT_EQ(run_well(of("ud", "send", "handle_pd")).number("/completions/local_qp_operation_error"),
+            1);
+  EXPECT_EQ(run_well(of("ud", "send", "qkey")).counter("qkey_violations"), 1U);
+}
+
 TEST(Mistake, WhatTheOperationCannotMakeIsRefused) {
   for (const auto& [op, mistake] : {std::pair{"write", "recv_small"},
                                     {"send", "remote_key"},

@@ -56,12 +56,13 @@ Settings drawn(const std::string& protocol, Rng& rng) {
     if (rng.below(2) == 0) s.emplace_back(key, pick(from));
   };
   const bool bandwidth = rng.below(3) != 0;
-  s.emplace_back("workload.op", pick(operations_of(protocol)));
+  const std::string op = pick(operations_of(protocol));
+  s.emplace_back("workload.op", op);
   s.emplace_back("workload.pattern", bandwidth ? "bandwidth" : "latency");
   s.emplace_back("workload.msg_size", pick({"1", "64", "1000", "4096", "9000", "65536"}));
   if (bandwidth) draw("workload.bidirectional", {"true"});
   draw("workload.qps", {"2", "7", "20"});
-  draw("workload.inline_max", {"0", "64"});
+  draw("workload.inline_max", {"0", op == "read" ? "0" : "64"});
   draw("workload.access", {"random", "zipf"});
   draw("workload.mrs", {"4"});
   draw("workload.idle_qps", {"3"});

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
+
 namespace rnic::testbench {
 namespace {
 
@@ -49,7 +51,6 @@ TEST(Relevance, EveryConditionCanBeMet) {
       {{{"memory.numa_latency", "50ns"}}, {{"memory.numa_remote", "true"}}},
       {{{"peer.path", "root"}}, {{"workload.remote_memory", "peer"}}},
       {{{"link.down_at", "1us"}}, {{"link.down_time", "1us"}}},
-      {{{"fabric.silent_from", "1us"}}, {{"fabric.silent_host", "1"}}},
       {{{"link.pfc_headroom", "64KiB"}}, {{"transport.protocol", "rocev2"}}},
       {{{"dcqcn.gain", "0.1"}},
        {{"transport.protocol", "rocev2"}, {"transport.congestion_control", "dcqcn"}}},
@@ -63,6 +64,57 @@ TEST(Relevance, EveryConditionCanBeMet) {
     Options both = key;
     both.insert(both.end(), remedy.begin(), remedy.end());
     EXPECT_TRUE(found(both).empty());
+  }
+}
+
+/// Each is refused as it stands, names its key and what it needs, and passes with that.
+TEST(Relevance, WhatARunIsToBeAboutAndIsNotIsRefused) {
+  struct Case {
+    Options asked;
+    const char* needs;
+    Options with;
+  };
+  const std::vector<Case> cases = {
+      {{{"workload.srq", "true"}}, "workload.op=send", {{"workload.op", "send"}}},
+      {{{"workload.recv_depth", "64"}}, "workload.op=send", {{"workload.op", "write_imm"}}},
+      {{{"workload.recv_cost", "1us"}}, "workload.op=send", {{"workload.op", "send_imm"}}},
+      {{{"workload.recv_batch", "2"}, {"workload.op", "read"}, {"workload.pattern", "bandwidth"}},
+       "workload.op=send",
+       {{"workload.op", "send"}}},
+      {{{"workload.inline_max", "32"}, {"workload.op", "read"}},
+       "workload.op=write",
+       {{"workload.op", "write"}}},
+      {{{"workload.inline_max", "8"}, {"workload.op", "atomic_cas"}},
+       "workload.op=write",
+       {{"workload.op", "send"}}},
+      {{{"fabric.silent_from", "1us"}}, "fabric.silent_host", {{"fabric.silent_host", "1"}}},
+      {{{"fabric.fatal_at", "1us"}}, "fabric.fatal_host", {{"fabric.fatal_host", "1"}}}};
+  for (const Case& each : cases) {
+    const std::string& key = each.asked.front().first;
+    SCOPED_TRACE(key);
+    try {
+      config::load(as_settings(each.asked, "--"));
+      ADD_FAILURE() << "passed over";
+    } catch (const ConfigError& error) {
+      const std::string text = error.what();
+      EXPECT_NE(text.find("--" + key), std::string::npos) << text;
+      EXPECT_NE(text.find(each.needs), std::string::npos) << text;
+      EXPECT_NE(text.find("remedy"), std::string::npos) << text;
+    }
+    Options both = each.asked;
+    both.insert(both.end(), each.with.begin(), each.with.end());
+    EXPECT_NO_THROW(config::load(as_settings(both, "--")));
+    EXPECT_NO_THROW(config::load(as_settings(each.asked, "some.ini:3: "))) << "a preset may";
+  }
+}
+
+/// What asks for nothing is no experiment.
+TEST(Relevance, AnOptionThatSaysWhatIsSoAnywayPasses) {
+  for (const Options& plain :
+       std::vector<Options>{{{"workload.srq", "false"}},
+                            {{"workload.inline_max", "0"}, {"workload.op", "read"}},
+                            {{"fabric.silent_from", "0"}}}) {
+    EXPECT_NO_THROW(config::load(as_settings(plain, "--")));
   }
 }
 
