@@ -1,9 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workload/waiting.h"
 
+#include <algorithm>
+
 #include "base/sc_time.h"
 
 namespace rnic::testbench {
+namespace {
+
+/// How a thread looks: each look takes `cost`, and it sleeps in between.
+struct Looks {
+  Time interval;
+  Time cost;
+};
+
+/// Looks until something is `ready`, which a write to `spot` tells; false at the first look behind
+/// `deadline`. Looks that cannot find anything, because nobody has written, are arithmetic and no
+/// events. (Statistics that start anew between two writes leave out the looks in between.)
+template <typename Ready>
+bool look_at_intervals(host::Core& core, host::PollSpot& spot, const Looks& how, Ready ready,
+                       Time deadline) {
+  const Time period = how.interval + how.cost;
+  core.spend(how.cost);
+  core.sync();
+  while (!ready()) {
+    const Time last = sim_now();
+    if (last >= deadline) return false;
+    const Time busy = core.busy();
+    host::Core nobody;  // the wait itself costs no core anything
+    spot.spin(nobody, kTimeZero, spot.writes(), deadline);
+    const std::int64_t passed = (sim_now() - last + period - picoseconds(1)) / period;
+    const std::int64_t looks = std::max<std::int64_t>(1, passed);
+    core.idle(last + looks * period - sim_now());
+    if (core.busy() >= busy) core.add_stall(looks * how.cost);
+  }
+  return true;
+}
+
+}  // namespace
 
 Waiting::Waiting(host::Host& host, host::Core& core, const config::Config& config,
                  const std::string& stream)
@@ -23,7 +57,9 @@ void Waiting::pause(Time duration) {
 bool Waiting::wait(host::verbs::CompletionQueue& cq, Time deadline) {
   if (channel_ != nullptr) return wait_for_event(cq, deadline);
   if (config_.workload.poll_interval > kTimeZero) {
-    return look_at_intervals([&] { return cq.failed || host_.verbs.has_completion(cq); }, deadline);
+    return look_at_intervals(
+        core_, cq.written, {config_.workload.poll_interval, config_.cpu.poll_cost},
+        [&] { return cq.failed || host_.verbs.has_completion(cq); }, deadline);
   }
   const bool there = host_.verbs.wait_cq(core_, cq, deadline);
   maybe_preempted();
@@ -32,22 +68,13 @@ bool Waiting::wait(host::verbs::CompletionQueue& cq, Time deadline) {
 
 bool Waiting::wait(host::PollSpot& spot, std::uint64_t seen, Time deadline) {
   if (config_.workload.poll_interval > kTimeZero) {
-    return look_at_intervals([&] { return spot.writes() > seen; }, deadline);
+    return look_at_intervals(
+        core_, spot, {config_.workload.poll_interval, config_.cpu.poll_cost},
+        [&] { return spot.writes() > seen; }, deadline);
   }
   const bool there = spot.spin(core_, config_.cpu.poll_cost, seen, deadline);
   maybe_preempted();
   return there;
-}
-
-template <typename Ready>
-bool Waiting::look_at_intervals(Ready ready, Time deadline) {
-  while (true) {
-    core_.spend(config_.cpu.poll_cost);
-    core_.sync();
-    if (ready()) return true;
-    if (sim_now() >= deadline) return false;
-    pause(config_.workload.poll_interval);
-  }
 }
 
 bool Waiting::wait_for_event(host::verbs::CompletionQueue& cq, Time deadline) {

@@ -35,8 +35,6 @@ class Waiting {
  private:
   bool wait_for_event(host::verbs::CompletionQueue& cq, Time deadline);
   void maybe_preempted();
-  template <typename Ready>
-  bool look_at_intervals(Ready ready, Time deadline);
 
   host::Host& host_;
   host::Core& core_;

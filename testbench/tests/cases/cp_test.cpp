@@ -61,6 +61,18 @@ TEST(CaseCP, CP03_LatencyInStepsOfThePollInterval) {
   }
 }
 
+/// Half a second of retries at five million looks a second and end: what nobody writes to is not
+/// looked at by events.
+TEST(CaseCP, CP03_LooksInVainCostTheSimulationNothing) {
+  const ProgramRun run = run_well({{"workload.op", "write"},
+                                   {"workload.poll_interval", "100ns"},
+                                   {"fabric.silent_host", "1"},
+                                   {"fabric.silent_from", "100us"}});
+  EXPECT_EQ(run.number("/completions/retry_exceeded_error"), 1);
+  EXPECT_GT(run.number("/sim/simulated_ns"), 500e6);
+  EXPECT_LT(run.number("/sim/kernel_events"), 1000);
+}
+
 /// Messages a second of threads that post small WRITEs, each on a queue pair of its own.
 double rate_of_threads(const std::string& threads, const Settings& more) {
   return run_well(with({{"workload.op", "write"},
@@ -94,6 +106,14 @@ TEST(CaseCP, CP05_ThreadsOfOneDoorbellRegister) {
   EXPECT_NEAR(rate_of_threads("1", {}), one, 0.02 * one);
   EXPECT_NEAR(rate_of_threads("2", {}), 2 * one, 0.1 * one);
   EXPECT_NEAR(rate_of_threads("4", {}), 4 * one, 0.4 * one);
+  EXPECT_NEAR(rate_of_threads("8", {}), 8 * one, 0.8 * one);
+}
+
+/// Sixteen threads with registers of their own reach what the device takes, and it is named.
+TEST(CaseCP, CP05_RegistersOfTheirOwnUpToTheLimitOfTheDevice) {
+  const Settings capped = {{"nic.message_rate", "60"}};
+  EXPECT_NEAR(rate_of_threads("4", capped), 4 * rate_of_threads("1", {}), 0.1 * 4 * 7);
+  EXPECT_NEAR(rate_of_threads("16", capped), 60, 1);
 }
 
 TEST(CaseCP, CP05_StoresLeaveUnderTheLock) {
