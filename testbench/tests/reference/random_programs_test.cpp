@@ -4,7 +4,7 @@
 // the network loses, damages or delays must not change either.
 //
 // Environment, for longer searches and for a seed that failed:
-//   RNICSIM_RANDOM_SEEDS=n   programs in each test (default 20)
+//   RNICSIM_RANDOM_SEEDS=n   programs in each test (default 20; of thousands of requests: 2)
 //   RNICSIM_RANDOM_FIRST=n   first seed (default: others in each test)
 #include <gtest/gtest.h>
 
@@ -101,14 +101,14 @@ class RandomProgramsTest : public ::testing::TestWithParam<std::string> {
   using Counts = std::map<std::string, std::uint64_t>;
 
   Counts programs(const Settings& more, const RandomRunner::Options& options,
-                  std::uint64_t first_seed) const {
+                  std::uint64_t first_seed, std::uint64_t most_seeds = 20) const {
     Counts counts;
     VerbsRig rig(settings(more));
     rig.run(
         [&] {
           RandomRunner runner(rig, options);
           const std::uint64_t first = from_environment("RNICSIM_RANDOM_FIRST", first_seed);
-          const std::uint64_t count = from_environment("RNICSIM_RANDOM_SEEDS", 20);
+          const std::uint64_t count = from_environment("RNICSIM_RANDOM_SEEDS", most_seeds);
           for (std::uint64_t seed = first; seed < first + count; ++seed) {
             if (!runner.run(seed)) {
               ADD_FAILURE() << "seed " << seed;
@@ -116,7 +116,7 @@ class RandomProgramsTest : public ::testing::TestWithParam<std::string> {
             }
           }
           for (const char* what :
-               {"resize", "pause", "migrate", "query", "group", "device", "cq_full"}) {
+               {"request", "resize", "pause", "migrate", "query", "group", "device", "cq_full"}) {
             counts[what] = runner.count(what);
           }
         },
@@ -192,6 +192,34 @@ TEST_P(RandomProgramsTest, DataPacketsAreLost) {
 /// Anything is lost.
 TEST_P(RandomProgramsTest, AnyPacketIsLost) {
   programs({{"link.loss_rate", "5e-3"}}, options(kEndingsWithoutNak), 2001);
+}
+
+/// Programs of thousands of requests on 36 queue pairs and more each: 18 connections, whose two
+/// lanes have 150 to 250 requests each in a life.
+RandomRunner::Options at_large(RandomRunner::Options options) {
+  options.least_connections = options.most_connections = 18;
+  options.least_requests = 150;
+  options.requests = 250;
+  return options;
+}
+
+TEST_P(RandomProgramsTest, ThousandsOfRequestsOnManyQueuePairs) {
+  RandomRunner::Options all = at_large(with_services(and_full_queues(kAllEndings)));
+  all.groups = true;
+  Counts counts = programs({}, all, 7001, 2);
+  if (!HasFailure()) {
+    EXPECT_GE(counts["request"], 2 * 5000U);
+  }
+}
+
+TEST_P(RandomProgramsTest, ThousandsOfRequestsWhilePacketsAreLostAndTheApplicationInterferes) {
+  RandomRunner::Options all = at_large(options(kEndingsWithoutNak));
+  all.interferes = true;
+  Counts counts =
+      programs({{"memory.odp_fault_cost", "5us"}, {"link.loss_rate", "5e-3"}}, all, 8001, 2);
+  if (!HasFailure()) {
+    EXPECT_GE(counts["request"], 2 * 5000U);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, RandomProgramsTest, ::testing::ValuesIn(all_protocols()),

@@ -72,7 +72,8 @@ bool RandomRunner::run(std::uint64_t seed) {
     std::vector<std::vector<Step>> programs;
     for (Connection& connection : connections_) {
       for (Lane& lane : connection.lanes) {
-        programs.push_back(dice_->traffic(lane, dice_->between(1, options_.requests)));
+        programs.push_back(
+            dice_->traffic(lane, dice_->between(options_.least_requests, options_.requests)));
       }
     }
     undisturbed_ = !options_.interferes;
@@ -161,6 +162,7 @@ void RandomRunner::perform(std::vector<std::vector<Step>> programs) {
 
 void RandomRunner::begin(const Step& step) {
   history_.push_back(step);
+  done_["request"] += step.sends.size();
   for (const std::unique_ptr<Live>& live : lives_) {
     if (live->name.host != step.qp.host || live->name.qp != step.qp.qp) continue;
     for (const auto& request : step.sends) model_->post_send(step.qp, request);

@@ -21,11 +21,13 @@ class RandomRunner {
   struct Options {
     reference::Abilities abilities;
     std::vector<reference::Ending> endings;  ///< those that may be used
+    std::uint32_t least_connections = 1;
     std::uint32_t most_connections = 8;
-    std::uint32_t requests = 60;     ///< of a lane in one life
-    bool unreliable = false;         ///< UC and UD, too: nothing may be lost then
-    std::uint32_t header = 0;        ///< UD: bytes of the network header that a RECV shows
-    std::uint32_t group_header = 0;  ///< the same, of what is sent to a group
+    std::uint32_t least_requests = 1;  ///< of a lane in one life
+    std::uint32_t requests = 60;       ///< the same, at most
+    bool unreliable = false;           ///< UC and UD, too: nothing may be lost then
+    std::uint32_t header = 0;          ///< UD: bytes of the network header that a RECV shows
+    std::uint32_t group_header = 0;    ///< the same, of what is sent to a group
     /// What changes no outcome happens meanwhile: completion queues get another size, send queues
     /// pause in SQD, paths migrate, queue pairs are queried; and some memory comes on demand.
     bool interferes = false;
@@ -39,8 +41,8 @@ class RandomRunner {
   /// One program on new connections; from the rig's thread. False when something differed.
   bool run(std::uint64_t seed);
 
-  /// How often it has happened, in all programs: `resize`, `pause`, `migrate` and `query` of what
-  /// interferes, `group`, `device` and `cq_full`.
+  /// How often it has happened, in all programs: `request` of a send queue, `resize`, `pause`,
+  /// `migrate` and `query` of what interferes, `group`, `device` and `cq_full`.
   std::uint64_t count(const std::string& what) const {
     const auto found = done_.find(what);
     return found == done_.end() ? 0 : found->second;

@@ -49,7 +49,8 @@ void RandomRunner::set_up(std::uint64_t seed) {
     send_cq_[host] = here.verbs().create_cq(here.core, kCqEntries);
     recv_cq_[host] = here.verbs().create_cq(here.core, kCqEntries);
   }
-  for (std::uint32_t i = dice_->between(1, options_.most_connections); i > 0; --i) {
+  for (std::uint32_t i = dice_->between(options_.least_connections, options_.most_connections);
+       i > 0; --i) {
     make_connection();
   }
 }
