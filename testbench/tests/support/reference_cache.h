@@ -3,20 +3,26 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
+
+#include "base/rng.h"
 
 namespace rnic::testbench {
 
 /// A second, independent simulation of a set-associative cache, for a trace of keys: no time, one
 /// access after the other. Written from the definitions of the policies (LRU: the way whose last
-/// use is oldest; tree-PLRU: follow the bits that point away from recent use), in another form than
-/// the model's: a list of keys in a set, ages by position; the tree as a map from ranges of ways.
+/// use is oldest; tree-PLRU: follow the bits that point away from recent use; random), in another
+/// form than the model's: a list of keys in a set, ages by position; the tree as a map from ranges
+/// of ways.
 class ReferenceCache {
  public:
-  enum class Policy { kLru, kTreePlru };
+  enum class Policy { kLru, kTreePlru, kRandom };
 
-  ReferenceCache(std::uint64_t entries, std::uint64_t ways, Policy policy)
-      : ways_(ways), sets_(entries / ways), policy_(policy), content_(sets_) {}
+  /// `draws`: where kRandom takes the ways of its victims from, one draw for each.
+  ReferenceCache(std::uint64_t entries, std::uint64_t ways, Policy policy,
+                 const std::optional<Rng>& draws = std::nullopt)
+      : ways_(ways), sets_(entries / ways), policy_(policy), draws_(draws), content_(sets_) {}
 
   /// True when `key` was there; it is afterwards.
   bool access(std::uint64_t key) {
@@ -33,7 +39,9 @@ class ReferenceCache {
       set.keys.push_back(key);
       set.used.push_back(0);
     } else {
-      way = policy_ == Policy::kLru ? oldest(set) : pointed_at(set);
+      way = policy_ == Policy::kLru      ? oldest(set)
+            : policy_ == Policy::kRandom ? draws_.value().below(ways_)
+                                         : pointed_at(set);
       set.keys[way] = key;
     }
     use(set, way);
@@ -87,6 +95,7 @@ class ReferenceCache {
   std::uint64_t ways_;
   std::uint64_t sets_;
   Policy policy_;
+  std::optional<Rng> draws_;
   std::uint64_t now_ = 0;
   std::vector<Set> content_;
 };
