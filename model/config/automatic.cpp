@@ -132,8 +132,8 @@ std::uint64_t automatic_switch_buffer(const Config& config) {
   return std::max(kUsual, pausing_lanes(config) * (xoff + switch_headroom(config)));
 }
 
-/// Bytes of posted writes that a root complex buffers: twice what its link carries from the
-/// departure of a write until the UpdateFC that returns its credits.
+}  // namespace
+
 std::uint64_t automatic_write_buffer(const Config& config) {
   constexpr std::uint64_t kLeast = 12288;
   constexpr std::uint64_t kMost = 131008;  // as many headers as may be advertised, 64 B each
@@ -146,8 +146,6 @@ std::uint64_t automatic_write_buffer(const Config& config) {
   const auto twice = static_cast<std::uint64_t>(2 * bytes_per_ns * to_ns(round_trip));
   return std::clamp(twice, kLeast, kMost);
 }
-
-}  // namespace
 
 /// For which an unacknowledged message is waited for: a thousand times the round trip of a short
 /// path, and twice what a long path, a slow one and programs that do not look all the time add to

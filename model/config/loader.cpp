@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "config/pcie_contention.h"
 #include "config/quantity.h"
 #include "config/relevance.h"
 #include "config/validation.h"
@@ -138,6 +139,11 @@ LoadedConfig load(const std::vector<Setting>& settings) {
     }
   }
   validate(loaded.config);
+  if (packets_interleave(loaded.config)) {
+    const Parameter& detail = *find_parameter("pcie.detail");
+    values[index_of(detail)] =
+        apply(detail, {detail.key, "tlp", "automatic value: "}, loaded.config);
+  }
   check_program_is_alone(settings, loaded.config);
   refuse_without_effect(settings, loaded.config);
   loaded.without_effect = without_effect(settings, loaded.config);

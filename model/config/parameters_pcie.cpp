@@ -16,8 +16,9 @@ void add_link(ParameterTable& table) {
                           {{"fast", PcieDetail::kFast}, {"tlp", PcieDetail::kTlp}})
       .assumed("the two agree within 1 % in throughput and 2 % in latency; fast is faster")
       .means(
-          "bursts by arithmetic, or every TLP an event (always while non-posted credits are "
-          "finite)");
+          "bursts by arithmetic, or every TLP an event; always the latter while non-posted credits "
+          "are finite, or where packets of both directions contend for memory, credits, tags or "
+          "walks");
   table.count("pcie.gen", RNIC_FIELD(pcie.gen), "4")
       .range(1, 6)
       .spec("PCI Express Base 4.0: 16 GT/s a lane, 128b/130b")

@@ -116,5 +116,66 @@ TEST(PcieDetail, FewTagsAndWritesThatComeBetween) {
   }
 }
 
+/// Both directions at once, each time with less of something than both would take.
+TEST(PcieDetail, BothDirectionsContend) {
+  const std::vector<std::pair<const char*, Settings>> kinds{
+      {"memory", {{"memory.bandwidth", "60Gbps"}}},
+      {"narrow slot", {{"pcie.gen", "2"}, {"pcie.lanes", "8"}}},
+      {"small completions", {{"pcie.gen", "3"}, {"pcie.lanes", "8"}, {"pcie.mrrs", "128"}}},
+      {"tags", {{"pcie.read_tags", "16"}}},
+      {"headers", {{"pcie.root_credits.posted_headers", "16"}}},
+      {"cascade lake",
+       {{"pcie.root_credits.posted_headers", "93"}, {"pcie.root_credits.posted_data", "372"}}},
+      {"ordering",
+       {{"pcie.relaxed_ordering", "false"},
+        {"pcie.ordering_time", "20ns"},
+        {"pcie.ordering_overlap", "2"}}},
+      {"walks",
+       {{"iommu.enabled", "true"}, {"workload.mr_size", "64MiB"}, {"workload.access", "random"}}},
+      {"bit errors", {{"pcie.bit_error_rate", "1e-7"}}}};
+  for (const auto& [name, contended] : kinds) {
+    for (const std::string op : {"write", "read"}) {
+      SCOPED_TRACE(name + (" " + op));
+      const Settings settings = with({{"workload.op", op},
+                                      {"workload.pattern", "bandwidth"},
+                                      {"workload.msg_size", "777"},
+                                      {"workload.iterations", "800"},
+                                      {"workload.threads", "4"},
+                                      {"workload.qps", "4"},
+                                      {"workload.post_batch", "8"},
+                                      {"workload.alignment", "1"},
+                                      {"workload.bidirectional", "true"},
+                                      {"sim.payload", "none"}},
+                                     contended);
+      const ProgramRun fast = run_well(with(settings, {{"pcie.detail", "fast"}}));
+      const ProgramRun tlp = run_well(with(settings, {{"pcie.detail", "tlp"}}));
+      const double expected = tlp.number("/throughput_gbps");
+      EXPECT_NEAR(fast.number("/throughput_gbps"), expected, 0.01 * expected);
+      EXPECT_NEAR(fast.number("/latency_ns/mean"), tlp.number("/latency_ns/mean"),
+                  0.02 * tlp.number("/latency_ns/mean"));
+      EXPECT_EQ(limiter(fast), limiter(tlp));
+    }
+  }
+}
+
+/// iWARP has nothing that stops a sender: with a few credits it loses, and how much depends on
+/// when.
+TEST(PcieDetail, FewCreditsBehindAWireWithoutPauses) {
+  const auto gbps = [](const char* detail) {
+    return run_well({{"transport.protocol", "iwarp"},
+                     {"link.rate", "200Gbps"},
+                     {"workload.op", "write_imm"},
+                     {"workload.pattern", "bandwidth"},
+                     {"workload.msg_size", "4096"},
+                     {"workload.iterations", "600"},
+                     {"pcie.root_credits.posted_data", "256"},
+                     {"pcie.detail", detail},
+                     {"sim.payload", "none"}})
+        .number("/throughput_gbps");
+  };
+  const double expected = gbps("tlp");
+  EXPECT_NEAR(gbps("fast"), expected, 0.01 * expected);
+}
+
 }  // namespace
 }  // namespace rnic::testbench

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/pcie_contention.h"
+
+#include <algorithm>
+
+#include "config/validation.h"
+#include "protocol/tlp.h"
+
+namespace rnic::config {
+namespace {
+
+/// What is this much more than needed is no limit, and is not waited for.
+constexpr double kEnough = 1.5;
+
+/// Payload that a device may move each way, Gb/s.
+double payload_rate(const Config& config) {
+  const PcieConfig& pcie = config.pcie;
+  const BitRate slot = protocol::tlp_rate(pcie.gen, pcie.lanes, pcie.mps, pcie.dllp_overhead);
+  return std::min(slot.to_gbps(), config.link.rate.to_gbps());
+}
+
+bool sends_and_receives(const Config& config) {
+  const WorkloadConfig& workload = config.workload;
+  if (is_dma(workload.op)) return false;
+  return workload.bidirectional ||
+         (workload.traffic != Traffic::kPair && workload.traffic != Traffic::kIncast);
+}
+
+/// Reads and writes share the path to memory, each of them in full.
+bool memory_is_slow(const Config& config) {
+  return config.memory.bandwidth.to_gbps() < kEnough * payload_rate(config);
+}
+
+/// The slot carries no more than the wire brings: reads and writes wait for each other there.
+bool slot_is_narrow(const Config& config) {
+  const PcieConfig& pcie = config.pcie;
+  const BitRate slot = protocol::tlp_rate(pcie.gen, pcie.lanes, pcie.mps, pcie.dllp_overhead);
+  const std::uint32_t completion = pcie.completion_size == 0 ? pcie.mps : pcie.completion_size;
+  const double packet = std::min({pcie.mps, pcie.mrrs, completion});
+  constexpr double kHeader = 24;     // of a write, and of a read request
+  constexpr double kPayload = 0.95;  // of what a wire carries, at most
+  const double overhead = kHeader * (1 + packet / pcie.mrrs);
+  return slot.to_gbps() * packet / (packet + overhead) < kPayload * config.link.rate.to_gbps();
+}
+
+bool few_tags(const Config& config) {
+  const PcieConfig& pcie = config.pcie;
+  const Time round_trip = 2 * pcie.one_way() + config.memory.read_latency;
+  const double needed = payload_rate(config) * to_ns(round_trip) / 8;  // bytes
+  return static_cast<double>(pcie.read_tags) * pcie.mrrs < kEnough * needed;
+}
+
+/// Less than a round trip of writes: half of what `auto` stands for.
+bool few_credits(const Config& config) {
+  const PcieCredits& root = config.pcie.root_credits;
+  const std::uint64_t round_trip = automatic_write_buffer(config) / 2;
+  constexpr std::uint64_t kDataUnit = 16;
+  constexpr std::uint64_t kLine = 64;
+  return (root.posted_data != 0 && root.posted_data * kDataUnit < round_trip) ||
+         (root.posted_headers != 0 && root.posted_headers * kLine < round_trip);
+}
+
+/// The ordering point lets writes through more slowly than they may come.
+bool slow_ordering(const PcieConfig& pcie, double rate) {
+  const double packet = 8.0 * pcie.mps / rate;  // ns
+  const double strict = to_ns(pcie.ordering_time) / pcie.ordering_overlap;
+  return kEnough * std::max(strict, to_ns(pcie.relaxed_time)) > packet;
+}
+
+bool walks(const Config& config) { return config.iommu.enabled && !config.iommu.passthrough; }
+
+}  // namespace
+
+bool packets_interleave(const Config& config) {
+  if (few_credits(config)) return true;
+  if (!sends_and_receives(config)) return false;
+  const PcieConfig& pcie = config.pcie;
+  return memory_is_slow(config) || slot_is_narrow(config) || few_tags(config) ||
+         slow_ordering(pcie, payload_rate(config)) || walks(config) || pcie.bit_error_rate > 0;
+}
+
+}  // namespace rnic::config

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "config/config.h"
+
+namespace rnic::config {
+
+/// Does the run depend on how single PCIe packets follow each other, which bursts by arithmetic
+/// (`pcie.detail=fast`) cannot know? So it is where posted credits are for less than a round trip,
+/// and where a device sends and receives at once and both streams share what is scarce: the slot,
+/// memory bandwidth, read tags, the IOMMU's walkers, a link that repeats packets. `config` has no
+/// automatic values left.
+bool packets_interleave(const Config& config);
+
+}  // namespace rnic::config
