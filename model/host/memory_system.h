@@ -29,6 +29,8 @@ class MemorySystem : public MemoryWatcher {
   /// A posted write whose last byte reaches memory at `arrival`, `stream` after its first packet:
   /// when the CPU sees it.
   Time write(Time arrival, std::uint64_t address, std::uint64_t bytes, Time stream = kTimeZero);
+  /// By how much later a core's access to the device gets there, if it is on the other socket, too.
+  Time socket_crossing() const { return remote_ ? numa_latency_ : kTimeZero; }
   /// A message-signalled interrupt takes the path of a write, but goes to no memory.
   Time deliver_interrupt(Time arrival, std::uint64_t bytes);
 

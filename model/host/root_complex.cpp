@@ -69,7 +69,7 @@ void RootComplex::mmio_read(Time earliest, std::uint64_t offset, MmioReader& rea
   payload->set_data_ptr(payload->inline_data.data());
   payload->owner = &reader;
   tlm::tlm_phase phase = tlm::BEGIN_REQ;
-  sc_core::sc_time delay = to_sc_time(earliest - sim_now());
+  sc_core::sc_time delay = to_sc_time(earliest + memory_system_.socket_crossing() - sim_now());
   mmio_socket->nb_transport_fw(*payload, phase, delay);
 }
 
@@ -101,7 +101,7 @@ void RootComplex::mmio_write(Time earliest, std::uint64_t offset, const std::uin
     std::copy_n(data + done, chunk, payload->inline_data.begin());
     payload->set_data_ptr(payload->inline_data.data());
     tlm::tlm_phase phase = tlm::BEGIN_REQ;
-    sc_core::sc_time delay = to_sc_time(earliest - sim_now());
+    sc_core::sc_time delay = to_sc_time(earliest + memory_system_.socket_crossing() - sim_now());
     mmio_socket->nb_transport_fw(*payload, phase, delay);
     payload->release();
     done += chunk;
@@ -286,7 +286,7 @@ tlm::tlm_sync_enum RootComplex::nb_transport_bw(tlm::tlm_generic_payload& payloa
                                                 tlm::tlm_phase& phase, sc_core::sc_time& delay) {
   if (phase == tlm::BEGIN_RESP && payload.is_read()) {
     // Every payload on this socket came out of payloads_.
-    registers_read_.post(sim_now() + from_sc_time(delay),
+    registers_read_.post(sim_now() + from_sc_time(delay) + memory_system_.socket_crossing(),
                          static_cast<tlm_ext::PooledPayload*>(&payload));
   }
   return tlm::TLM_COMPLETED;

@@ -48,6 +48,22 @@ TEST(CasePC, PC06_ReadFromTheRemoteSocket) {
   EXPECT_LE(later, 500);
 }
 
+TEST(CasePC, PC06_TheOtherSocketAlone) {
+  // What the defaults make of it: 50 Gb/s of the link between the sockets; a doorbell takes 100 ns
+  // more, and so does the read of the payload; 64 B on that link take 10 ns twice.
+  const Settings far{{"memory.numa_remote", "true"}};
+  const double local = run_well(edr_read("bandwidth", "64KiB")).number("/throughput_gbps");
+  const double remote =
+      run_well(with(edr_read("bandwidth", "64KiB"), far)).number("/throughput_gbps");
+  EXPECT_GE(remote / local, 0.45);
+  EXPECT_LE(remote / local, 0.60);
+  const double later = run_well(with(edr_read("latency", "64B"), far)).number("/latency_ns/mean") -
+                       run_well(edr_read("latency", "64B")).number("/latency_ns/mean");
+  EXPECT_NEAR(later, 100 + 100 + 20, 11);
+  EXPECT_GE(later, 200);
+  EXPECT_LE(later, 500);
+}
+
 /// Inbound WRITEs to a footprint on host1, whose cache is 32 MiB of 20 ways, two for devices.
 Settings inbound(const char* footprint, const char* ddio) {
   return {{"workload.op", "write"},        {"workload.pattern", "bandwidth"},
