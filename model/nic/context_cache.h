@@ -166,7 +166,8 @@ class ContextCache : public pcie::DmaClient {
   }
 
   /// As prefetch(), for a request that is known to come: it is its look-up, made early, and the
-  /// miss is counted as that request's.
+  /// miss is counted as that request's, unless the line has to go before (the request may never
+  /// come: its queue pair may fail).
   void expect(const LineFetch& line, Time t, pcie::DmaIf& dma) {
     if (prefetch(line, t, dma)) expected_.insert(line.key);
   }
@@ -177,16 +178,22 @@ class ContextCache : public pcie::DmaClient {
     if constexpr (WritesBack<Entry>::value) {
       std::optional<typename SetAssocCache<Entry>::Line> evicted;
       Entry& entry = cache_.insert(key, &evicted);
+      if (evicted) expected_.erase(evicted->key);
       if (evicted && evicted->value.dirty) write_back(evicted->value, t, dma);
       entry.dirty = false;
       return entry;
     } else {
-      return cache_.insert(key);
+      if (expected_.empty()) return cache_.insert(key);
+      std::optional<typename SetAssocCache<Entry>::Line> evicted;
+      Entry& entry = cache_.insert(key, &evicted);
+      if (evicted) expected_.erase(evicted->key);
+      return entry;
     }
   }
 
   void invalidate(std::uint64_t key) {
     cache_.invalidate(key);
+    expected_.erase(key);
     if (first_level_ != nullptr) first_level_->invalidate(key);
     if (Miss* miss = find(key)) miss->stale = true;
   }
@@ -194,6 +201,7 @@ class ContextCache : public pcie::DmaClient {
   /// Empties it; nothing is written back.
   void forget_all() {
     cache_.invalidate_all();
+    expected_.clear();
     if (first_level_ != nullptr) first_level_->invalidate_all();
   }
 
@@ -237,6 +245,7 @@ class ContextCache : public pcie::DmaClient {
     }
     outstanding_.erase(fault.token);
     if (miss.demands == 0) {  // fetched ahead: who needs it will ask for it
+      expected_.erase(fault.token);
       close(miss, now);
       return;
     }
@@ -359,8 +368,8 @@ class ContextCache : public pcie::DmaClient {
   std::uint64_t prefetches_ = 0;
   std::uint64_t write_backs_ = 0;
   std::unordered_map<std::uint64_t, Miss*> outstanding_;  ///< by line
-  std::unordered_set<std::uint64_t>
-      expected_;  ///< lines fetched early, whose misses are not counted yet
+  std::unordered_set<std::uint64_t> expected_;  ///< lines fetched early, whose misses are not
+                                                ///< counted yet, and that are still here
   Pool<Miss> misses_;
 };
 
