@@ -15,6 +15,9 @@ enum class FlowControl { kAuto, kNone, kPfc, kCredit, kPause };
 /// Which way of a cable faults strike, as the host at its first end sees it.
 enum class FaultDirection { kBoth, kFromHost, kToHost };
 
+/// Which of several paths a packet takes: its flow's, any if its sender does not mind, any.
+enum class PathChoice { kPinned, kAdaptive, kSpray };
+
 /// link.fault_cable=all: rates strike every cable, lists the first.
 inline constexpr std::uint32_t kAllCables = 0xFFFF'FFFF;
 
@@ -65,6 +68,10 @@ struct LinkConfig {
   std::vector<FaultTarget> corrupt_list;
   std::vector<FaultTarget> duplicate_list;
   std::vector<FaultTarget> reorder_list;
+  std::uint32_t
+      paths;       ///< of the network that a cable stands for, each of rate / paths; 1: a cable
+  Time path_skew;  ///< by which each path is longer than the one before
+  PathChoice path_choice;
 };
 
 struct SwitchConfig {

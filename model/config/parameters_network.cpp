@@ -162,6 +162,26 @@ void add_fault_targets(ParameterTable& table) {
       .means("frames that are held back, named as in link.drop_list");
 }
 
+void add_paths(ParameterTable& table) {
+  table.count("link.paths", RNIC_FIELD(link.paths), "1")
+      .range(1, 64)
+      .assumed("1: a cable; several: the network between two ports, as its routing sees it")
+      .means("parallel paths between two ports, each of link.rate over their number");
+  table.time("link.path_skew", RNIC_FIELD(link.path_skew), "0ns")
+      .range(0, 1e6)
+      .assumed("free choice of the user")
+      .means("link.paths: each path is longer by this than the one before");
+  table
+      .choice<PathChoice>("link.path_choice", RNIC_CHOICE(link.path_choice), "pinned",
+                          {{"pinned", PathChoice::kPinned},
+                           {"adaptive", PathChoice::kAdaptive},
+                           {"spray", PathChoice::kSpray}})
+      .assumed("static routing; adaptive as NCCL reports it of InfiniBand (NVIDIA/nccl#850)")
+      .means(
+          "link.paths: a connection keeps one; adaptive: packets of RC WRITEs without immediate "
+          "data take the one that is free first; spray: all packets do");
+}
+
 void add_faults(ParameterTable& table) {
   table.real("link.loss_rate", RNIC_FIELD(link.loss_rate), "0")
       .range(0, 1)
@@ -270,6 +290,7 @@ void add_switch(ParameterTable& table) {
 void add_network_parameters(ParameterTable& table) {
   add_fabric(table);
   add_link(table);
+  add_paths(table);
   add_faults(table);
   add_switch(table);
 }

@@ -94,6 +94,13 @@ void add_protocol(ParameterTable& table) {
   table.flag("transport.sequence_nak", RNIC_FIELD(transport.sequence_nak), "true")
       .spec("IBTA vol. 1, 9.7.5.2.8: one NAK a gap")
       .means("go_back_n: a responder reports a gap; false: only timers find losses");
+  table.count("transport.reorder_tolerance", RNIC_FIELD(transport.reorder_tolerance), "0")
+      .range(0, 1 << 20)
+      .in("packets")
+      .assumed("0: one path, where whatever is overtaken was lost (Mittal et al., SIGCOMM 2018)")
+      .means(
+          "selective_repeat: by how many packets another must be ahead of a request packet that "
+          "has not arrived before that is resent (0 and 1: any); what paths reorder is not lost");
   table.flag("transport.atomic_waits", RNIC_FIELD(transport.atomic_waits), "false")
       .assumed("the responder keeps the order; true: requesters that spray packets over paths")
       .means("an atomic is sent when the WRITEs and SENDs before it are acknowledged");

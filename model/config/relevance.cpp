@@ -117,6 +117,10 @@ const Condition kFails{[](const Config& c) {
                          return c.fabric.fatal_host != kNoHost || c.fabric.fatal_at == kTimeZero;
                        },
                        "fabric.fatal_host: nobody's device fails"};
+const Condition kSelective{
+    [](const Config& c) { return c.transport.recovery == Recovery::kSelectiveRepeat; },
+    "transport.recovery=selective_repeat"};
+const Condition kPaths{[](const Config& c) { return c.link.paths > 1; }, "link.paths"};
 
 /// `keys`: one key, or all that begin so when it ends with a dot or an underscore. A key may have
 /// several conditions; the first that is not met is named.
@@ -195,6 +199,8 @@ const Rule kRules[] = {
     {"switch.pfc_", kPauses},
     {"link.down_at", kDown},
     {"link.down_cable", kDown},
+    {"transport.reorder_tolerance", kSelective},
+    {"link.path_", kPaths},
     {"link.reorder_delay", kReordering},
     {"link.fault_frames", kRates},
     {"link.fault_", kFaults},

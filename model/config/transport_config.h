@@ -28,13 +28,14 @@ struct TransportConfig {
   TransportType type;
   std::uint32_t mtu;
   Recovery recovery;
-  std::uint32_t window;       ///< packets in flight on a QP; 0: no limit but that of the PSN space
-  bool end_to_end_credits;    ///< RC: ACKs carry the number of RECVs, SENDs wait for them
-  bool sequence_nak;          ///< a responder tells of a gap; else only the timer finds a loss
-  bool atomic_waits;          ///< for what is before it, in case the path reorders
-  std::uint32_t ack_timeout;  ///< exponent: 4.096 us * 2^n, 0 = no timer
-  std::uint32_t min_ack_timeout;  ///< smaller exponents than this count as this
-  double ack_timeout_factor;      ///< expiry over 4.096 us * 2^n
+  std::uint32_t window;     ///< packets in flight on a QP; 0: no limit but that of the PSN space
+  bool end_to_end_credits;  ///< RC: ACKs carry the number of RECVs, SENDs wait for them
+  bool sequence_nak;        ///< a responder tells of a gap; else only the timer finds a loss
+  std::uint32_t reorder_tolerance;  ///< selective repeat: packets by which a lost one is overtaken
+  bool atomic_waits;                ///< for what is before it, in case the path reorders
+  std::uint32_t ack_timeout;        ///< exponent: 4.096 us * 2^n, 0 = no timer
+  std::uint32_t min_ack_timeout;    ///< smaller exponents than this count as this
+  double ack_timeout_factor;        ///< expiry over 4.096 us * 2^n
   bool adaptive_retransmission;
   Time adaptive_start;      ///< first interval of the adaptive phase
   double rnr_timer_factor;  ///< wait over the time of the RNR code

@@ -154,6 +154,12 @@ void check_network(const Config& config) {
                       name_of(protocol) + " (valid: auto|none|pause" +
                       (is_roce(protocol) ? "|pfc" : "") + ")");
   }
+  if (flow_control == FlowControl::kCredit && config.link.paths > 1) {
+    throw ConfigError(
+        equals("link.paths", config.link.paths) +
+        " needs link.flow_control=none on InfiniBand: its credits are counted between two ends of "
+        "one cable, where nothing overtakes");
+  }
   if (flow_control == FlowControl::kPfc && !is_roce(protocol)) {
     throw ConfigError(
         std::string("link.flow_control=pfc needs transport.protocol=rocev1 or rocev2, not ") +

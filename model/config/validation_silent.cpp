@@ -145,8 +145,9 @@ bool loses_packets(const Config& config) {
   return link.loss_rate + link.corrupt_rate + link.burst_rate + link.reorder_rate +
                  config.network_switch.corrupt_rate >
              0 ||
-         !link.drop_list.empty() || !link.corrupt_list.empty() || !link.reorder_list.empty() ||
-         link.down_time > kTimeZero || config.fabric.silent_host != kNoHost;
+         (link.paths > 1 && link.path_choice == PathChoice::kSpray) || !link.drop_list.empty() ||
+         !link.corrupt_list.empty() || !link.reorder_list.empty() || link.down_time > kTimeZero ||
+         config.fabric.silent_host != kNoHost;
 }
 
 void check_silent(const Config& config) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "network/cable.h"
 
+#include <utility>
+
 #include "base/error.h"
 #include "base/sc_time.h"
 #include "base/timeline.h"
@@ -29,6 +31,11 @@ Cable::Cable(const sc_core::sc_module_name& name, Time delay, const FaultConfig&
   to_b.bind(static_cast<tlm::tlm_bw_transport_if<tlm_ext::FrameTypes>&>(ends_[1]));
 }
 
+void Cable::use_paths(const PathConfig& config, PathReader reader) {
+  paths_.assign(ends_.size(), Paths(config));
+  path_reader_ = std::move(reader);
+}
+
 void Cable::connect(link::LinkPort& a, link::LinkPort& b) {
   ports_[0] = &a;
   ports_[1] = &b;
@@ -49,6 +56,11 @@ tlm::tlm_sync_enum Cable::End::nb_transport_fw(Frame& frame, tlm::tlm_phase& pha
     return tlm::TLM_COMPLETED;
   }
   delay += to_sc_time(cable->delay_);
+  if (!cable->paths_.empty() && frame.frame_class != protocol::FrameClass::kLinkControl) {
+    const Time in = now + from_sc_time(delay);
+    delay = to_sc_time(
+        cable->paths_[direction].cross(cable->path_reader_(frame), frame.wire_bytes, in) - now);
+  }
   if (cable->injector_.active()) {
     const Fate fate = cable->injector_.judge(frame, direction);
     if (fate.lost) {

@@ -3,12 +3,15 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <systemc>
+#include <vector>
 
 #include "base/time.h"
 #include "link/alarm.h"
 #include "link/link_port.h"
 #include "network/fault_injector.h"
+#include "network/paths.h"
 #include "tlm/frame_types.h"
 
 namespace rnic::network {
@@ -34,6 +37,12 @@ class Cable : public sc_core::sc_module {
   tlm_ext::FrameTargetSocket from_b{"from_b"};
   tlm_ext::FrameInitiatorSocket to_a{"to_a"};
   tlm_ext::FrameInitiatorSocket to_b{"to_b"};
+
+  /// What a frame's bytes say about its way.
+  using PathReader = std::function<PathHint(const protocol::Frame&)>;
+  /// To be called before the simulation starts: it stands for a network of parallel paths, behind
+  /// its delay. Frames of the link itself are not held up.
+  void use_paths(const PathConfig& config, PathReader reader);
 
   /// Binds all four sockets.
   void connect(link::LinkPort& a, link::LinkPort& b);
@@ -80,6 +89,8 @@ class Cable : public sc_core::sc_module {
   link::Alarm<Cable> down_alarm_;
   link::Alarm<Cable> up_alarm_;
   FaultInjector injector_;
+  std::vector<Paths> paths_;  ///< by direction; empty: there is one path
+  PathReader path_reader_;
   std::array<End, 2> ends_;
 };
 

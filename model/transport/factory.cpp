@@ -42,6 +42,8 @@ std::unique_ptr<Transport> make_transport(const config::Config& config,
   rc.window = config.transport.window;
   rc.selective_repeat = config.transport.recovery == config::Recovery::kSelectiveRepeat;
   rc.end_to_end_credits = config.transport.end_to_end_credits;
+  rc.reorder_tolerance = config.transport.reorder_tolerance;
+  rc.marks_free_packets = config.link.path_choice == config::PathChoice::kAdaptive;
   rc.atomic_waits = config.transport.atomic_waits;
   rc.sequence_nak = config.transport.sequence_nak;
   rc.timers.min_ack_timeout = config.transport.min_ack_timeout;

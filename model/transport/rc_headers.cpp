@@ -6,6 +6,7 @@
 #include "protocol/multicast.h"
 #include "protocol/opcode.h"
 #include "protocol/psn.h"
+#include "transport/path_hint.h"
 #include "transport/rc_incoming.h"
 #include "transport/rc_transport.h"
 
@@ -76,6 +77,17 @@ std::uint8_t* write_extensions(const OpcodeInfo& info, const TxPlan& plan, std::
 
 }  // namespace
 
+/// What a message with immediate data, or one that takes a RECV, tells is told in order; a WRITE
+/// tells nobody.
+bool RcTransport::may_take_any_path(const QueuePair& qp, const TxPlan& plan,
+                                    const OpcodeInfo& info) {
+  if (info.transport != protocol::BthTransport::kRc || info.kind != protocol::OpcodeKind::kWrite) {
+    return false;
+  }
+  const SendEntry* entry = qp.entry(plan.entry_number);
+  return entry != nullptr && !entry->wqe.has_imm();
+}
+
 /// Header bytes that selective repeat adds to those of the standard.
 std::uint32_t RcTransport::extra_header_bytes(const OpcodeInfo& info, std::uint8_t syndrome) const {
   if (!config_.selective_repeat || info.transport != protocol::BthTransport::kRc) return 0;
@@ -131,6 +143,9 @@ void RcTransport::build_packet(const QueuePair& qp, const TxPlan& plan,
   bth.ack_request = plan.ack_request;
   bth.psn = plan.psn;
   bth.encode(p);
+  if (config_.marks_free_packets && may_take_any_path(qp, plan, info)) {
+    p[kAnyPathOffset] |= kAnyPathBit;
+  }
   p += protocol::Bth::kBytes;
   if (datagram != nullptr) {
     protocol::Deth{qkey_of(qp, *datagram), qp.qpn}.encode(p);

@@ -80,6 +80,11 @@ SendEntry* RcTransport::entry_of(QueuePair& qp, std::uint32_t psn, std::uint64_t
   return nullptr;
 }
 
+/// What is before it has been overtaken by more than several paths explain.
+std::uint32_t RcTransport::overtaken_end(const SelectiveRepeat& sr) const {
+  return psn_add(sr.sacked_end, protocol::kPsnMask + 1 - config_.reorder_tolerance);
+}
+
 /// Moves una_psn and finishes entries by what has been executed and answered. A READ gives its
 /// responder resource back in order only: the responder overwrites its oldest.
 void RcTransport::settle(QueuePair& qp, Time now) {
@@ -131,7 +136,7 @@ void RcTransport::find_losses(QueuePair& qp, std::uint64_t& counter, Time now) {
   bool oldest_again = false;
   if (!sr.recovering) {
     Gap gap;
-    if (!gap_at(qp, qp.una_psn, sr.sacked_end, Missing::kRequests, gap) &&
+    if (!gap_at(qp, qp.una_psn, overtaken_end(sr), Missing::kRequests, gap) &&
         !gap_at(qp, qp.una_psn, sr.answered_end, Missing::kResponses, gap)) {
       return;
     }
@@ -142,7 +147,7 @@ void RcTransport::find_losses(QueuePair& qp, std::uint64_t& counter, Time now) {
     oldest_again = find_lost_requests(qp);
     oldest_again |= find_lost_responses(qp, now);
     qp.resend_due = qp.resend_due || !sr.again.empty() ||
-                    psn_before(sr.requests.looked_at, sr.sacked_end) ||
+                    psn_before(sr.requests.looked_at, overtaken_end(sr)) ||
                     psn_before(sr.responses.looked_at, sr.answered_end);
     if (sr.again.size() == known) return;
   }
@@ -151,7 +156,7 @@ void RcTransport::find_losses(QueuePair& qp, std::uint64_t& counter, Time now) {
 }
 
 /// Repeated request packets that did not arrive although what was sent behind them did.
-bool RcTransport::find_lost_requests(QueuePair& qp) {
+bool RcTransport::find_lost_requests(QueuePair& qp) const {
   SelectiveRepeat& sr = SelectiveRepeat::of(qp);
   std::vector<Repetition>& sent = sr.requests.repetitions;
   const auto came = [&](const Repetition& repetition) {
@@ -169,7 +174,7 @@ bool RcTransport::find_lost_requests(QueuePair& qp) {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < sent.size(); ++i) {
     if (came(sent[i])) continue;
-    if (i < behind || psn_before(sent[i].mark, sr.sacked_end)) {
+    if (i < behind || psn_before(sent[i].mark, overtaken_end(sr))) {
       oldest |= lose(qp, sent[i].run);
     } else {
       sent[kept++] = sent[i];
@@ -269,8 +274,9 @@ bool RcTransport::next_gap(QueuePair& qp, Gap& gap) {
     return true;
   }
   // What is missing although something behind it has arrived.
-  if (gap_at(qp, sr.requests.looked_at, sr.sacked_end, Missing::kRequests, gap)) return true;
-  sr.requests.looked_at = later(sr.requests.looked_at, sr.sacked_end);
+  const std::uint32_t end = overtaken_end(sr);
+  if (gap_at(qp, sr.requests.looked_at, end, Missing::kRequests, gap)) return true;
+  sr.requests.looked_at = later(sr.requests.looked_at, end);
   if (gap_at(qp, sr.responses.looked_at, sr.answered_end, Missing::kResponses, gap)) return true;
   sr.responses.looked_at = later(sr.responses.looked_at, sr.answered_end);
   qp.resend_due = false;

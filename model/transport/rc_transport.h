@@ -10,15 +10,19 @@
 
 namespace rnic::transport {
 
+struct SelectiveRepeat;
+
 /// Choices of a reliable-connection implementation.
 struct RcConfig {
   std::uint32_t ack_every = 256;  ///< AckReq every n packets inside a long message; last always
   Time ack_gap{0};  ///< least time between two ACKs of a QP; those in between are coalesced
   std::uint32_t window = 0;  ///< packets in flight at most, also what a responder reorders; 0: any
-  bool selective_repeat = false;    ///< else go-back-N
-  bool sequence_nak = true;         ///< go-back-N: a gap is reported
-  bool atomic_waits = false;        ///< until what is before it is acknowledged
-  bool end_to_end_credits = false;  ///< ACKs tell of RECVs, SENDs wait for them (9.7.7.2)
+  bool selective_repeat = false;        ///< else go-back-N
+  bool sequence_nak = true;             ///< go-back-N: a gap is reported
+  std::uint32_t reorder_tolerance = 0;  ///< selective repeat: packets that overtake what is lost
+  bool marks_free_packets = false;      ///< WRITEs without immediate data may take any path
+  bool atomic_waits = false;            ///< until what is before it is acknowledged
+  bool end_to_end_credits = false;      ///< ACKs tell of RECVs, SENDs wait for them (9.7.7.2)
   RetransmissionTimers timers{};
   /// Selective repeat: first interval while at most three packets are under way; 0: as the others.
   Time tail_start{0};
@@ -142,10 +146,11 @@ class RcTransport : public Transport {
 
   // Requester, selective repeat.
   static SendEntry* entry_of(QueuePair& qp, std::uint32_t psn, std::uint64_t& number);
+  std::uint32_t overtaken_end(const SelectiveRepeat& sr) const;
   void settle(QueuePair& qp, Time now);
   static void begin_recovery(QueuePair& qp);
   void find_losses(QueuePair& qp, std::uint64_t& counter, Time now);
-  static bool find_lost_requests(QueuePair& qp);
+  bool find_lost_requests(QueuePair& qp) const;
   static bool find_lost_responses(QueuePair& qp, Time now);
   static bool gap_at(QueuePair& qp, std::uint32_t psn, std::uint32_t end, Missing missing,
                      Gap& gap);
@@ -179,6 +184,8 @@ class RcTransport : public Transport {
   void plan_cnp(QueuePair& qp, TxPlan& plan);
   static void plan_read_response(QueuePair& qp, ResponseEntry& response, TxPlan& plan);
 
+  static bool may_take_any_path(const QueuePair& qp, const TxPlan& plan,
+                                const protocol::OpcodeInfo& info);
   std::uint32_t extra_header_bytes(const protocol::OpcodeInfo& info, std::uint8_t syndrome) const;
 
   RcConfig config_;

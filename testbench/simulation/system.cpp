@@ -9,6 +9,7 @@
 #include "base/timelines.h"
 #include "link/link_port_config.h"
 #include "simulation/addresses.h"
+#include "simulation/paths.h"
 #include "simulation/traffic.h"
 #include "transport/frame_kind.h"
 
@@ -239,6 +240,7 @@ void System::connect(link::LinkPort& a, link::LinkPort& b) {
       name.c_str(), config_.link.delay, faults_of(config_.link, cables.size()), config_.sim.seed,
       frames, checksums_.get(), outage));
   cables.back()->connect(a, b);
+  use_paths(*cables.back(), config_, nodes.front()->nic.encapsulation());
 }
 
 void System::connect_back_to_back() {

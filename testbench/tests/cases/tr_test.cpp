@@ -29,7 +29,16 @@ host::Status send_datagram(VerbsRig& rig, const RigBuffer& from, std::uint32_t b
 
 // TR-01 --------------------------------------------------------------------------------------
 
-/// One rule of EFA's SRD on a reliable connection: who writes with immediate data must be known.
+/// The profile of EFA's SRD: packets over eight paths, and who writes with immediate data must be
+/// known.
+Settings srd_profile() {
+  Settings profile;
+  for (const config::Setting& each : config::read_file(config::find_file("srd"))) {
+    profile.emplace_back(each.key, each.text);
+  }
+  return profile;
+}
+
 struct Immediate {
   WcStatus sent = WcStatus::kGeneralError;
   bool completed = false;
@@ -39,9 +48,7 @@ struct Immediate {
 
 Immediate write_with_imm(bool handle, const char* unsolicited) {
   Immediate out;
-  VerbsRig rig({{"transport.protocol", "rocev2"},
-                {"nic.write_imm_needs_handle", "true"},
-                {"nic.write_imm_unsolicited", unsolicited}});
+  VerbsRig rig(with(srd_profile(), {{"nic.write_imm_unsolicited", unsolicited}}));
   rig.run([&] {
     rig.connect();
     const RigBuffer mine = rig.a.buffer(16384);
@@ -96,6 +103,30 @@ TEST(CaseTR, TR01_ImmediateDataWithoutARecv) {
   EXPECT_EQ(with.received.opcode, protocol::WcOpcode::kRecvRdmaWithImm);
   EXPECT_NE(with.received.wc_flags & host::verbs::Wc::kUnsolicited, 0U);
   EXPECT_EQ(with.recvs_left, 1U) << "the RECV is still there";
+}
+
+/// A megabyte over the profile's paths: overtaken and complete, the notification behind it, and
+/// nothing sent twice.
+TEST(CaseTR, TR01_TheProfileSpraysAndKeepsWhatItPromises) {
+  VerbsRig rig(with(srd_profile(), {{"transport.mtu", "4096"}}));
+  rig.run([&] {
+    constexpr std::uint32_t kBytes = 1 << 20;
+    rig.connect();
+    const RigBuffer mine = rig.a.buffer(kBytes);
+    const RigBuffer theirs = rig.b.buffer(kBytes);
+    rig.a.fill(mine.address, std::vector<std::uint8_t>(kBytes, 0x2C));
+    ASSERT_NE(rig.b.verbs().create_ah(rig.b.core, rig.b.pd, path_between(1, 0)), nullptr);
+    ASSERT_EQ(rig.b.post_recv(theirs.address, theirs.region.lkey, 64), host::Status::kOk);
+    rig.settle();
+    ASSERT_EQ(rig.a.post(WrOpcode::kRdmaWriteWithImm, mine.address, mine.region.lkey, kBytes,
+                         theirs.address, theirs.region.rkey, 77),
+              host::Status::kOk);
+    EXPECT_EQ(rig.b.await_recv().byte_len, kBytes);
+    EXPECT_EQ(rig.b.bytes_at(theirs.address, kBytes), std::vector<std::uint8_t>(kBytes, 0x2C));
+    EXPECT_EQ(rig.a.await_send().status, WcStatus::kSuccess);
+    EXPECT_GT(rig.b.node.nic.transport().counters().out_of_sequence, 0U);
+    EXPECT_EQ(rig.a.node.nic.transport().counters().retransmitted_packets, 0U);
+  });
 }
 
 // TR-03 --------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@
 #include "network/cable.h"
 #include "protocol/access.h"
 #include "simulation/addresses.h"
+#include "simulation/paths.h"
 #include "simulation/system.h"
 #include "support/program.h"
 #include "support/wire_spy.h"
@@ -223,6 +224,7 @@ class VerbsRig {
         b("host1", loaded_.config, 1, frames_),
         cable("cable", loaded_.config.link.delay, faults(loaded_.config.link),
               loaded_.config.sim.seed, frames_, nullptr) {
+    use_paths(cable, loaded_.config, a.node.nic.encapsulation());
     if (spy == nullptr) {
       cable.connect(a.port(), b.port());
       return;

@@ -33,7 +33,7 @@ TEST(PresetsTest, GenericIsTheDefault) {
 }
 
 TEST(PresetsTest, EveryPresetLoads) {
-  for (const char* folder : {"nic", "link", "host", "workload"}) {
+  for (const char* folder : {"nic", "link", "host", "transport", "workload"}) {
     const auto files = presets_in(folder);
     EXPECT_FALSE(files.empty()) << folder;
     for (const auto& file : files) {
