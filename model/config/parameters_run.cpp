@@ -339,7 +339,9 @@ void add_buffers(ParameterTable& table) {
   table.bytes("workload.mr_size", RNIC_FIELD(workload.mr_size), "0")
       .range(0, 17179869184.0)
       .assumed(kFreeChoice)
-      .means("bytes of one region; 0: as many as the messages in flight need");
+      .means(
+          "bytes of one region; 0: a page, or one message; of packed ones as many as the window "
+          "holds, up to 16 MiB");
   table
       .choice<Registration>("workload.registration", RNIC_CHOICE(workload.registration), "ahead",
                             {{"ahead", Registration::kAhead}, {"each", Registration::kEach}})

@@ -68,12 +68,22 @@ void Endpoint::size_buffers() {
   // Buffers of one message are given a cache line at least: several would share it.
   slot_bytes = alignment < kCacheLine ? slot_bytes : std::max(kCacheLine, slot_bytes);
   offset_ = w.offset;
-  region_bytes_ = w.mr_size != 0 ? w.mr_size : std::max(kCycleBytes, slot_bytes + offset_);
+  region_bytes_ = w.mr_size != 0 ? w.mr_size : std::max(kCycleBytes, automatic_bytes());
   slots =
       std::max<std::uint64_t>(1, (region_bytes_ - std::min(region_bytes_, offset_)) / slot_bytes);
   regions = std::max(1U, w.mrs);
   recv_depth = std::max(1U, w.recv_depth);
   region_bytes_ = round_up(std::max(region_bytes_, slots * slot_bytes + offset_), kCycleBytes);
+}
+
+/// Place for one message, which others follow there; of packed ones for a window of them, each of
+/// which begins elsewhere in its line.
+std::uint64_t Endpoint::automatic_bytes() const {
+  constexpr std::uint64_t kMostPacked = 16 << 20;
+  const config::WorkloadConfig& w = config_.workload;
+  const bool packed = w.alignment < kCacheLine && w.pattern == config::Pattern::kBandwidth;
+  const std::uint64_t places = packed ? std::max(1U, w.depth) : 1;
+  return std::max(slot_bytes, std::min(places * slot_bytes, kMostPacked)) + offset_;
 }
 
 std::uint64_t Endpoint::map_buffer(std::uint64_t bytes) {

@@ -8,6 +8,7 @@
 #include "config/config.h"
 #include "host/host.h"
 #include "protocol/address_vector.h"
+#include "workload/address_pattern.h"
 #include "workload/waiting.h"
 
 namespace rnic::testbench {
@@ -70,6 +71,7 @@ class Endpoint {
   std::vector<host::verbs::AddressHandle*> paths;  ///< of each queue pair that sends datagrams
   std::vector<Buffer> buffers;                     ///< of each queue pair
   std::vector<std::uint64_t> receives_posted;      ///< of each queue pair
+  std::vector<AddressPattern> receive_slots;       ///< likewise: where the next RECV's buffer lies
   std::vector<std::uint32_t> receives_used;        ///< consumed and not posted again
   std::uint32_t recv_depth = 1;                    ///< RECVs kept posted on each queue pair
   std::uint32_t header_room = 0;                   ///< in front of a message that takes a RECV
@@ -90,6 +92,7 @@ class Endpoint {
   void moderate_events();
   void make_spare();
   void size_buffers();
+  std::uint64_t automatic_bytes() const;
   std::uint64_t map_buffer(std::uint64_t bytes);
   void own_buffer();
   void share_buffers();

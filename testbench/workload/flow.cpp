@@ -101,6 +101,13 @@ std::uint64_t Flow::total_messages() const {
 
 bool Flow::two_sided() const { return config::takes_recv(config_.workload.op); }
 
+/// In which order messages of a queue pair use the places of a buffer: at both ends alike, so that
+/// the n-th RECV has the place of the n-th message.
+AddressPattern Flow::slots_of_qp(const Endpoint& end, std::uint32_t qp) const {
+  return {config_.workload.access, end.total_slots(),
+          Rng(config_.sim.seed, std::string(name()) + ".qp" + std::to_string(qp))};
+}
+
 void Flow::prepare_sender(Sender& sender, Endpoint& local, Endpoint& remote, std::size_t result) {
   sender.local = &local;
   sender.remote = &remote;
@@ -123,9 +130,7 @@ void Flow::prepare_sender(Sender& sender, Endpoint& local, Endpoint& remote, std
     sender.qps[i].quota =
         popular ? draws[i] : sender.total / qps + (i < sender.total % qps ? 1 : 0);
     sender.qps[i].touched.resize(local.total_slots());
-    sender.patterns.emplace_back(
-        two_sided() ? config::Access::kSequential : config_.workload.access, local.total_slots(),
-        Rng(config_.sim.seed, std::string(name()) + ".qp" + std::to_string(i)));
+    sender.patterns.push_back(slots_of_qp(local, i));
   }
 }
 
@@ -182,6 +187,7 @@ void Flow::set_up(Endpoint& self, Endpoint& peer, const protocol::AddressVector&
     self.connect(i, peer.info(i),
                  path_of_qp(config_, path, level, self.info(i).qpn, peer.info(i).qpn));
     if (i < config_.workload.qps && two_sided()) {
+      self.receive_slots.push_back(slots_of_qp(self, i));
       post_receives(self, i, self.recv_depth);
     }
   }
@@ -229,7 +235,8 @@ SendWr Flow::make_wr(Endpoint& local, Endpoint& remote, std::uint32_t qp, std::u
 
 void Flow::post_receives(Endpoint& self, std::uint32_t qp, std::uint32_t count) {
   for (std::uint32_t i = 0; i < count; ++i) {
-    const std::uint64_t slot = self.receives_posted[qp]++ % self.total_slots();
+    ++self.receives_posted[qp];
+    const std::uint64_t slot = self.receive_slots[qp].next();
     const Endpoint::Buffer& buffer = self.buffers[qp];
     protocol::Sge sge{self.slot_address(buffer.receive, slot),
                       self.header_room + static_cast<std::uint32_t>(config_.workload.msg_size),

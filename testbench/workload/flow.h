@@ -186,6 +186,7 @@ class Flow : public sc_core::sc_module {
   /// `pieces`: room for its scatter/gather entries, workload.sges of them.
   host::verbs::SendWr make_wr(Endpoint& local, Endpoint& remote, std::uint32_t qp,
                               std::uint64_t slot, protocol::Sge* pieces);
+  AddressPattern slots_of_qp(const Endpoint& end, std::uint32_t qp) const;
   void prepare_sender(Sender& sender, Endpoint& local, Endpoint& remote, std::size_t result);
   bool two_sided() const;
   std::uint64_t total_messages() const;

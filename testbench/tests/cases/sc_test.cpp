@@ -16,10 +16,11 @@ namespace {
 double rate_of(const ProgramRun& run) { return run.number("/message_rate_mops"); }
 double gbps_of(const ProgramRun& run) { return run.number("/throughput_gbps"); }
 
-/// Hits of all look-ups in a cache of host 0, 0 to 1.
-double hit_rate(const ProgramRun& run, const std::string& cache) {
+/// Hits of all look-ups in a cache of `host`, 0 to 1.
+double hit_rate(const ProgramRun& run, const std::string& cache,
+                const std::string& host = "host0") {
   for (const auto& row : run.result["caches"]) {
-    if (row["name"] != "host0.nic." + cache) continue;
+    if (row["name"] != host + ".nic." + cache) continue;
     const double hits = row["hits"];
     const double misses = row["misses"];
     return hits / std::max(1.0, hits + misses);
@@ -86,6 +87,52 @@ TEST(CaseSC, SC03_ARegionForEachBuffer) {
   EXPECT_LE(rate_of(one) / rate_of(many), 1.7);
   EXPECT_GT(hit_rate(fits, "mpt_cache"), 0.99);
   EXPECT_LT(hit_rate(many, "mpt_cache"), 0.05);
+}
+
+TEST(CaseSC, SC03_BuffersAtRandomAtBothEnds) {
+  // As above with several calls at a time, to buffers in random order: the RECVs' buffers, too. Of
+  // 1,024 regions 512 keys hold half, at either end.
+  const auto run = [](const char* regions, const char* access) {
+    return run_well(with(kStream, {{"workload.op", "send"},
+                                   {"workload.msg_size", "64"},
+                                   {"workload.threads", "8"},
+                                   {"workload.qps", "8"},
+                                   {"workload.depth", "8"},
+                                   {"workload.mrs", regions},
+                                   {"workload.mr_size", "64"},
+                                   {"workload.access", access},
+                                   {"workload.iterations", "12000"},
+                                   {"sim.warmup", "4000"},
+                                   {"nic.context_misses", "4"},
+                                   {"nic.mpt_cache.entries", "512"}}));
+  };
+  const ProgramRun many = run("128", "random");
+  for (const char* host : {"host0", "host1"}) {
+    EXPECT_NEAR(hit_rate(many, "mpt_cache", host), 0.5, 0.06) << host;
+  }
+  EXPECT_GT(rate_of(run("1", "random")), 1.3 * rate_of(many));
+  // A popular few fit: most of the look-ups hit.
+  const ProgramRun popular = run("128", "zipf");
+  for (const char* host : {"host0", "host1"}) {
+    EXPECT_GT(hit_rate(popular, "mpt_cache", host), 0.7) << host;
+  }
+}
+
+TEST(CaseSC, SC03_RandomBuffersHoldWhatWasSent) {
+  for (const char* op : {"send", "send_imm", "write_imm"}) {
+    for (const char* access : {"random", "zipf"}) {
+      for (const char* both : {"false", "true"}) {
+        run_well({{"workload.op", op},
+                  {"workload.pattern", "bandwidth"},
+                  {"workload.msg_size", "1000"},
+                  {"workload.mr_size", "256KiB"},
+                  {"workload.access", access},
+                  {"workload.qps", "3"},
+                  {"workload.bidirectional", both},
+                  {"workload.iterations", "600"}});
+      }
+    }
+  }
 }
 
 TEST(CaseSC, SC04_ManyQueuePairs) {
