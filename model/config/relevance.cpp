@@ -238,13 +238,16 @@ const Rule kRules[] = {
     {"memory.numa_bandwidth", kNuma},
     {"nic.second_function_lanes", kFunctions},
     {"nic.sq_weights", kRanked},
+    {"workload.srq", kSharesRecvs},
+    {"workload.recv_depth", kTakesRecvs},
+    {"workload.recv_batch", kTakesRecvs},
+    {"workload.recv_cost", kTakesRecvs},
+    {"workload.inline_max", kInlines},
 };
 
-/// Options that name what the run is to be about, though it does not do it.
+/// Faults at a time, of nobody.
 const Rule kRefused[] = {
-    {"workload.srq", kSharesRecvs},       {"workload.recv_depth", kTakesRecvs},
-    {"workload.recv_batch", kTakesRecvs}, {"workload.recv_cost", kTakesRecvs},
-    {"workload.inline_max", kInlines},    {"fabric.silent_from", kFalls},
+    {"fabric.silent_from", kFalls},
     {"fabric.fatal_at", kFails},
 };
 

@@ -58,8 +58,10 @@ tlm::tlm_sync_enum Cable::End::nb_transport_fw(Frame& frame, tlm::tlm_phase& pha
   delay += to_sc_time(cable->delay_);
   if (!cable->paths_.empty() && frame.frame_class != protocol::FrameClass::kLinkControl) {
     const Time in = now + from_sc_time(delay);
-    delay = to_sc_time(
-        cable->paths_[direction].cross(cable->path_reader_(frame), frame.wire_bytes, in) - now);
+    Paths& paths = cable->paths_[direction];
+    const Time out = paths.cross(cable->path_reader_(frame), frame.wire_bytes, in);
+    if (paths.overtook(out)) frame.uncounted = true;
+    delay = to_sc_time(out - now);
   }
   if (cable->injector_.active()) {
     const Fate fate = cable->injector_.judge(frame, direction);

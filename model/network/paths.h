@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -41,6 +42,14 @@ class Paths {
     return out + config_.skew * static_cast<std::int64_t>(path);
   }
 
+  /// Whether a frame that leaves at `out` comes before one that was sent earlier. To be asked once
+  /// a frame, in the order of sending.
+  bool overtook(Time out) {
+    const bool earlier = out < last_out_;
+    last_out_ = std::max(last_out_, out);
+    return earlier;
+  }
+
  private:
   /// A flow keeps its path, by its number. What may take any takes the one that is free first, of
   /// equal ones the shortest.
@@ -57,6 +66,7 @@ class Paths {
 
   PathConfig config_;
   std::vector<RateServer> paths_;
+  Time last_out_{0};
 };
 
 }  // namespace rnic::network

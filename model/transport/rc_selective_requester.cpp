@@ -60,11 +60,11 @@ void note_answer(SelectiveRepeat& sr, const Repetition& repetition, Time now) {
   sr.answer_time = std::max(now - repetition.at, sr.answer_time - sr.answer_time / kForget);
 }
 
-/// Of an answer that something was sent behind, or that is overdue: a repetition goes ahead of what
-/// waits at the responder, so that a full set of READs may leave nothing to be sent behind it.
-bool overtaken(const SelectiveRepeat& sr, const Repetition& repetition, Time now) {
+/// Whether an answer is later than others have been. No proof of a loss: a repetition goes ahead of
+/// what waits at the responder, so that a full set of READs may leave nothing to be sent behind it,
+/// and nothing to prove it by.
+bool overdue(const SelectiveRepeat& sr, const Repetition& repetition, Time now) {
   constexpr int kPatience = 2;
-  if (psn_before(repetition.mark, sr.answered_end)) return true;
   return sr.answer_time > kTimeZero && now - repetition.at > kPatience * sr.answer_time;
 }
 
@@ -202,13 +202,17 @@ bool RcTransport::find_lost_responses(QueuePair& qp, Time now) {
   std::size_t kept = asked.size();
   for (std::size_t i = asked.size(); i-- > 0;) {
     Run run = asked[i].run;
-    const bool all_lost = behind || overtaken(sr, asked[i], now);
+    const bool proven = behind || psn_before(asked[i].mark, sr.answered_end);
+    const bool late = !proven && overdue(sr, asked[i], now);
     if (some_came(run)) {
       behind = true;
       note_answer(sr, asked[i], now);
     }
-    if (all_lost) {
-      oldest |= lose(qp, run);
+    if (proven || late) {
+      // A guess costs no retry, and the next one is made later.
+      if (late) sr.answer_time = now - asked[i].at;
+      const bool holds_oldest = lose(qp, run);
+      oldest |= proven && holds_oldest;
       continue;
     }
     // What is behind the newest that came may still come.
@@ -265,7 +269,7 @@ bool RcTransport::gap_at(QueuePair& qp, std::uint32_t psn, std::uint32_t end, Mi
   return false;
 }
 
-bool RcTransport::next_gap(QueuePair& qp, Gap& gap) {
+bool RcTransport::next_gap(QueuePair& qp, Gap& gap) const {
   SelectiveRepeat& sr = SelectiveRepeat::of(qp);
   for (; !sr.again.empty(); sr.again.pop_front()) {
     Run& run = sr.again.front();

@@ -154,7 +154,7 @@ class RcTransport : public Transport {
   static bool find_lost_responses(QueuePair& qp, Time now);
   static bool gap_at(QueuePair& qp, std::uint32_t psn, std::uint32_t end, Missing missing,
                      Gap& gap);
-  static bool next_gap(QueuePair& qp, Gap& gap);
+  bool next_gap(QueuePair& qp, Gap& gap) const;
   static void note_resent(QueuePair& qp, const Gap& gap, Time now);
   bool plan_resend(QueuePair& qp, Time now, TxPlan& plan);
   void selective_ack(QueuePair& qp, const Incoming& in, Time now);

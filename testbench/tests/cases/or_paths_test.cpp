@@ -76,9 +76,9 @@ TEST(CaseOR, OR02_AMessageWithImmediateKeepsToOnePath) {
 
 TEST(CaseOR, OR02_WhatAnEmptyImmediateFollowsIsSprayed) {
   const Notified apart = one_megabyte(true);
-  // 1 MiB takes 85.6 us of all paths together. The last packet crosses one of them alone (1.3 us,
-  // and 0.9 us of skew); set-up, both devices and the completion take less than 4 us.
-  EXPECT_GT(apart.gbps, kBytes * 8.0 / ((85.6 + 1.3 + 0.9 + 4) * 1e3));
+  // 1 MiB takes 85.6 us of all paths together, 98 Gb/s. The last packet crosses one of them alone
+  // (1.3 us, and 0.9 us of skew), and there are posting, both devices and the completion.
+  EXPECT_GT(apart.gbps, 0.9 * 98);
   EXPECT_LT(apart.gbps, 100);
   EXPECT_GT(apart.overtaken, 0U) << "paths are of different length";
   EXPECT_EQ(apart.resent, 0U) << "nothing was lost";

@@ -66,7 +66,9 @@ TEST(PcieContention, CreditsForLessThanARoundTrip) {
 TEST(PcieContention, TheResolvedKeyTells) {
   for (const auto& [key, value] :
        load_from({{"pcie.root_credits.posted_headers", "16"}}).resolved) {
-    if (key == "pcie.detail") EXPECT_EQ(std::get<std::string>(value), "tlp");
+    if (key == "pcie.detail") {
+      EXPECT_EQ(std::get<std::string>(value), "tlp");
+    }
   }
 }
 
