@@ -38,7 +38,7 @@ struct SelectiveRepeat : ConnectionState {
   std::uint32_t sacked_end = 0;    ///< behind the newest request packet known to have arrived
   std::uint32_t answered_end = 0;  ///< behind the newest PSN that was acknowledged or answered
   bool recovering = false;
-  bool short_timer = false;  ///< the acknowledgement timer is that of a tail
+  bool short_timer = false;        ///< the acknowledgement timer is that of a tail
   std::uint32_t recovery_end = 0;  ///< recovery is over when everything before it is acknowledged
   Way requests;
   Way responses;
