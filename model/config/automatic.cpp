@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "config/checks.h"
+#include "config/pcie_contention.h"
 #include "config/service_level.h"
 #include "config/validation.h"
 #include "protocol/ib_headers.h"
@@ -186,6 +187,7 @@ std::string automatic_text(std::string_view key, const Config& config) {
   if (key == "transport.adaptive_start") {
     return std::to_string(to_ns(automatic_quick_retry(config)));
   }
+  if (key == "pcie.detail") return packets_interleave(config) ? "tlp" : "fast";
   if (key == "transport.window") return std::to_string(automatic_window(config));
   if (key == "link.flow_control") {
     return protocol == Protocol::kIb ? "credit" : is_roce(protocol) ? "pfc" : "none";

@@ -11,7 +11,6 @@
 #include <system_error>
 
 #include "base/error.h"
-#include "config/pcie_contention.h"
 #include "config/quantity.h"
 #include "config/relevance.h"
 #include "config/validation.h"
@@ -139,11 +138,6 @@ LoadedConfig load(const std::vector<Setting>& settings) {
     }
   }
   validate(loaded.config);
-  if (packets_interleave(loaded.config)) {
-    const Parameter& detail = *find_parameter("pcie.detail");
-    values[index_of(detail)] =
-        apply(detail, {detail.key, "tlp", "automatic value: "}, loaded.config);
-  }
   check_program_is_alone(settings, loaded.config);
   refuse_without_effect(settings, loaded.config);
   loaded.without_effect = without_effect(settings, loaded.config);

@@ -257,18 +257,16 @@ void add_switch(ParameterTable& table) {
       .or_auto()
       .assumed(
           "auto: 128 KiB, the headroom of a short 100 Gb/s cable many times over; over long or "
-          "fast "
-          "cables 32 KiB above what automatic switch.pfc_xon needs, if switch.buffer has room")
+          "fast cables 32 KiB above what automatic switch.pfc_xon needs, if switch.buffer has "
+          "room")
       .means("fill of an ingress priority at which the switch pauses its sender");
   table.bytes("switch.pfc_xon", RNIC_FIELD(network_switch.pfc_xon), "auto")
       .range(0, 4 * kGiB)
       .or_auto()
       .assumed(
           "auto: 96 KiB, or as much as leaves until frames come after the end of a pause (IEEE "
-          "802.1Q "
-          "annex N: as much as comes after its begin), so that no port runs dry; below "
-          "switch.pfc_xoff "
-          "by a few large packets, so that pauses do not flutter")
+          "802.1Q annex N: as much as comes after its begin), so that no port runs dry; below "
+          "switch.pfc_xoff by a few large packets, so that pauses do not flutter")
       .means("fill of an ingress priority at which the sender may go on");
   table.bytes("switch.ecn_kmin", RNIC_FIELD(network_switch.ecn_kmin), "5000")
       .range(0, 4 * kGiB)

@@ -130,14 +130,11 @@ void add_reliability(ParameterTable& table) {
       .or_auto()
       .measured(
           "ConnectX-5: 2, 4, 8, 16 ms whatever the time-out (linux-rdma/perftest issue 251), auto "
-          "for "
-          "adaptive_retransmission; else for selective repeat IRN's RTO_low of 100 us (Mittal et "
-          "al., "
-          "SIGCOMM 2018) and four round trips of the cables")
+          "for adaptive_retransmission; else for selective repeat IRN's RTO_low of 100 us (Mittal "
+          "et al., SIGCOMM 2018) and four round trips of the cables")
       .means(
           "first interval of adaptive retransmission, and of selective repeat's timer while at "
-          "most 3 "
-          "packets are under way; doubles up to the nominal time-out");
+          "most 3 packets are under way; doubles up to the nominal time-out");
   table.count("transport.retry_count", RNIC_FIELD(transport.retry_count), "7")
       .range(0, 7)
       .spec("IBTA vol. 1, chapter 9 (3 bits); perftest uses 7")

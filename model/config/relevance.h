@@ -14,9 +14,8 @@ namespace rnic::config {
 /// uses, as every preset does, so keys of files are left out. Sorted by the order of `settings`.
 std::vector<std::string> without_effect(const std::vector<Setting>& settings, const Config& config);
 
-/// Throws ConfigError for an option of the command line that names what the run is to be about,
-/// where the run has nothing of it: RECVs of an operation that takes none, a silent host's time
-/// without one.
+/// Throws ConfigError for an option of the command line that says when a fault begins, where the
+/// run has nobody who fails: a silent host's time without one.
 void refuse_without_effect(const std::vector<Setting>& settings, const Config& config);
 
 }  // namespace rnic::config

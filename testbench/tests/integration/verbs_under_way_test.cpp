@@ -27,6 +27,28 @@ using Mask = protocol::QpAttrMask;
 constexpr std::uint64_t kPage = CornerRig::kPage;
 constexpr std::uint32_t kLong = 1 << 20;  ///< 85 us at 100 Gb/s
 
+/// Where a READ puts its bytes, and takes them from.
+struct ReadBuffers {
+  RigBuffer sink;
+  RigBuffer source;
+};
+
+/// Posts a READ of kLong bytes and returns when an eighth of them has arrived.
+ReadBuffers read_under_way(CornerRig& t) {
+  ReadBuffers buffers{t.rig.a.buffer(kLong, CornerRig::kEverything), t.rig.b.buffer(kLong)};
+  const auto& [sink, source] = buffers;
+  t.rig.b.fill(source.address, Bytes(kLong, 0x5A));
+  t.rig.settle();
+  EXPECT_EQ(t.rig.a.post(WrOpcode::kRdmaRead, sink.address, sink.region.lkey, kLong, source.address,
+                         source.region.rkey),
+            Status::kOk);
+  t.rig.a.core.sync();
+  while (t.rig.a.bytes_at(sink.address + kLong / 8, 1) == Bytes(1, 0)) {
+    t.rig.settle(nanoseconds(500));
+  }
+  return buffers;
+}
+
 class UnderWay : public ::testing::TestWithParam<std::string> {};
 
 INSTANTIATE_TEST_SUITE_P(Wires, UnderWay, ::testing::Values("ib", "rocev2", "iwarp"),
@@ -38,17 +60,7 @@ TEST_P(UnderWay, TheSinkOfAReadIsDeregistered) {
   CornerRig t(GetParam());
   t.rig.run([&] {
     t.connect();
-    const RigBuffer sink = t.rig.a.buffer(kLong, CornerRig::kEverything);
-    const RigBuffer source = t.rig.b.buffer(kLong);
-    t.rig.b.fill(source.address, Bytes(kLong, 0x5A));
-    t.rig.settle();
-    ASSERT_EQ(t.rig.a.post(WrOpcode::kRdmaRead, sink.address, sink.region.lkey, kLong,
-                           source.address, source.region.rkey),
-              Status::kOk);
-    t.rig.a.core.sync();
-    while (t.rig.a.bytes_at(sink.address + kLong / 8, 1) == Bytes(1, 0)) {
-      t.rig.settle(nanoseconds(500));
-    }
+    const auto [sink, source] = read_under_way(t);
     ASSERT_EQ(t.rig.a.verbs().dereg_mr(t.rig.a.core, sink.region), Status::kOk);
     // iWARP's sink is named by its STag on the wire: its own end refuses the segment.
     EXPECT_EQ(t.rig.a.await_send().status, WcStatus::kLocalProtectionError);
@@ -68,17 +80,7 @@ TEST_P(UnderWay, TheSourceOfAReadIsDeregistered) {
   CornerRig t(GetParam());
   t.rig.run([&] {
     t.connect();
-    const RigBuffer sink = t.rig.a.buffer(kLong, CornerRig::kEverything);
-    const RigBuffer source = t.rig.b.buffer(kLong);
-    t.rig.b.fill(source.address, Bytes(kLong, 0x5A));
-    t.rig.settle();
-    ASSERT_EQ(t.rig.a.post(WrOpcode::kRdmaRead, sink.address, sink.region.lkey, kLong,
-                           source.address, source.region.rkey),
-              Status::kOk);
-    t.rig.a.core.sync();
-    while (t.rig.a.bytes_at(sink.address + kLong / 8, 1) == Bytes(1, 0)) {
-      t.rig.settle(nanoseconds(500));
-    }
+    const auto [sink, source] = read_under_way(t);
     ASSERT_EQ(t.rig.b.verbs().dereg_mr(t.rig.b.core, source.region), Status::kOk);
     EXPECT_EQ(t.rig.a.await_send().status, WcStatus::kRemoteAccessError);
     t.rig.settle();
