@@ -128,7 +128,7 @@ def markdown(scored: Sequence[score.Scored], bound_share: float, figures: Figure
              "Set with other rows of `validate` in view were the hosts of PCIE; atomics of a queue pair in "
              "turn; how programs of VAL, DG16, HERD14, CX7GPU and RBENCH post (one by one or in lists, inline or "
              "not); which of several structures WQE caches have, and their size on Connect-IB (DG16, RBENCH); "
-             "100 rather than 104 contexts and 13 rather than 15 packets between scheduler and wire on ConnectX-3 "
+             "96 rather than 104 contexts and 13 rather than 15 packets between scheduler and wire on ConnectX-3 "
              "(RBENCH-058, by shape 7), and its translation's latency (CX3ROCE40-002); half of two queue pairs' rate "
              "for one in CX6LOOP; the order of WRITE and READ in SOCC20; hosts of CX5EDRGPU, ROCE100A100 and "
              "CX6LOOP; what a coroutine takes of its core (VAL, from one thread's rate); how long the runs with "
