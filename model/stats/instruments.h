@@ -63,6 +63,8 @@ class DeliveryMeter {
   std::uint64_t delivered() const { return bytes_; }
   /// Bytes of those expected that are still to come.
   std::uint64_t left() const { return total_ - std::min(total_, bytes_); }
+  /// Bytes still to come before `on_start`, or, once that has been called, before `on_end`.
+  std::uint64_t to_next() const { return next_ - std::min(next_, bytes_); }
   bool started() const { return started_; }
   Time window_start() const { return start_; }
   Time window_end() const { return end_; }

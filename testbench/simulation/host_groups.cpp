@@ -14,7 +14,7 @@ namespace {
 
 // How far the clocks of two groups may come apart: what a turn needs from memory should be little
 // beside what it does.
-constexpr Time kMostReach = microseconds(500);
+constexpr Time kMostReach = microseconds(2'000);
 constexpr Time kLeastReach = microseconds(2);
 
 /// Nothing that one pair of hosts does can change what another does.
@@ -45,13 +45,17 @@ bool buffer_suffices(const network::Switch& fabric, const config::Config& config
   return port.rx_buffer * lanes * fabric.ports() <= config.network_switch.buffer;
 }
 
-/// How far timelines may come apart now: no stream ends before it has carried what is left of it,
-/// and twice that time is kept. Nothing while one is not amid what is measured.
+/// All streams run, and all are in their warm-up or all amid what is measured.
+bool amid(const Measurement& m) {
+  const bool warming_up = m.programs_ready == m.programs_total && m.flows_warm == 0;
+  const bool measured = m.flows_warm == m.flows_total;
+  return (warming_up || measured) && m.flows_done == 0 && m.common_end == kTimeNever;
+}
+
+/// How far timelines may come apart now: no stream ends, or is warm, before it has carried what is
+/// left of it until then, and twice that time is kept.
 Time reach(const System& system) {
-  const Measurement& m = system.measurement;
-  if (m.flows_warm != m.flows_total || m.flows_done > 0 || m.common_end != kTimeNever) {
-    return kTimeZero;
-  }
+  if (!amid(system.measurement)) return kTimeZero;
   std::uint64_t least = ~std::uint64_t{0};
   for (const auto& flow : system.flows) least = std::min(least, flow->least_left());
   const BitRate rate = system.config().link.rate;

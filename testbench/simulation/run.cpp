@@ -54,7 +54,8 @@ void go_on(System& system, Time slice) {
   if (system.measurement.failure) std::rethrow_exception(system.measurement.failure);
 }
 
-constexpr Time kSlice = microseconds(200);
+// Between two looks at how far it is; groups of hosts cannot come further apart than this.
+constexpr Time kSlice = microseconds(2'000);
 
 /// Runs until the programs are done; between slices, shows how far they are.
 void run_to_completion(System& system) {
@@ -118,7 +119,9 @@ Result simulate(const config::LoadedConfig& loaded) {
   const auto start = WallClock::now();
   sc_core::sc_report_handler::set_actions(sc_core::SC_INFO, sc_core::SC_DO_NOTHING);
   Timelines::instance();  // before any module: its process belongs to none of them
-  System system(loaded.config);
+  // Never taken apart: a process simulates once, and what hosts hold the operating system takes
+  // back at a stroke.
+  auto& system = *new System(loaded.config);
   Captures captures(system);
   std::optional<SteadyState> steady;
   if (loaded.config.sim.detail == config::SimDetail::kAuto &&

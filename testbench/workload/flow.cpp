@@ -155,8 +155,16 @@ void Flow::touch_buffers(Endpoint& self) {
   }
 }
 
+/// Some message takes its payload from this end's memory.
+bool Flow::is_source(const Endpoint& self) const {
+  const config::WorkloadConfig& w = config_.workload;
+  const bool one_way = w.pattern == config::Pattern::kBandwidth && !w.bidirectional &&
+                       w.probe_size == config::kNoProbe && !config::is_atomic(w.op);
+  return !one_way || &self == (config::returns_data(w.op) ? &server_ : &client_);
+}
+
 void Flow::fill_buffers(Endpoint& self, std::uint8_t salt) {
-  if (config_.sim.payload == config::PayloadMode::kNone) {
+  if (config_.sim.payload == config::PayloadMode::kNone || !is_source(self)) {
     touch_buffers(self);
     return;
   }

@@ -29,7 +29,8 @@ class Flow : public sc_core::sc_module {
   /// All directions are past their warm-up (bandwidth programs).
   bool measuring() const;
   FlowProgress progress() const;
-  /// Payload bytes that the direction which is nearest to its end has still to deliver.
+  /// Payload bytes that the direction which is nearest to the end of its warm-up, or of what it
+  /// measures, has still to deliver.
   std::uint64_t least_left() const;
   /// Takes `messages` off what each queue pair is still to post, in the order of progress().
   void shorten(const std::vector<std::uint64_t>& messages);
@@ -88,6 +89,7 @@ class Flow : public sc_core::sc_module {
   void meet();
   void fill_buffers(Endpoint& self, std::uint8_t salt);
   static void touch_buffers(Endpoint& self);
+  bool is_source(const Endpoint& self) const;
 
   std::vector<protocol::Sge> sges_;  ///< scratch of hit()
 

@@ -326,7 +326,7 @@ FlowProgress Flow::progress() const {
 
 std::uint64_t Flow::least_left() const {
   std::uint64_t least = ~std::uint64_t{0};
-  for (const Sender& sender : senders_) least = std::min(least, sender.meter.left());
+  for (const Sender& sender : senders_) least = std::min(least, sender.meter.to_next());
   return least;
 }
 
