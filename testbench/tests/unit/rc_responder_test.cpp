@@ -407,6 +407,70 @@ TEST_F(RcResponder, DuplicateReadIsAnsweredAgain) {
   EXPECT_EQ(pair_.b.counters().rx_read_requests, 1U);
 }
 
+// Two READs of 8 packets; 10 packets have left when the first is asked for again from its fourth
+// on, and the second, as go-back-N does. All of it is answered once, in the order of PSNs: what has
+// left anew, and the second READ, of which 2 packets had left, from its beginning.
+TEST_F(RcResponder, DuplicateReadsAreAnsweredOnceAndInOrder) {
+  TxPlan first = crafted(BthOpcode::kReadRequest, 100, 0);
+  first.message_length = 8 * 256;
+  TxPlan second = first;
+  second.psn = 108;
+  give(first);
+  give(second);
+  RcPacket left;
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(pair_.b.respond(kTimeZero, left));
+  TxPlan rest = first;
+  rest.psn = 103;
+  rest.address += 3 * 256;
+  rest.message_length -= 3 * 256;
+  give(rest);
+  give(second);
+  const Packets again = pair_.b.send_all();
+  EXPECT_EQ(psns(again), (Psns{103, 104, 105, 106, 107, 108, 109, 110, 111, 112, 113, 114, 115}));
+  EXPECT_EQ(again[0].bth.opcode, BthOpcode::kReadRespFirst);
+  EXPECT_EQ(again[4].bth.opcode, BthOpcode::kReadRespLast);
+  EXPECT_EQ(again[5].bth.opcode, BthOpcode::kReadRespFirst);
+  EXPECT_EQ(again[12].bth.opcode, BthOpcode::kReadRespLast);
+  EXPECT_EQ(pair_.b.qp.reads_in_service, 0U);
+}
+
+// In the middle of the first answer, it begins again at what is missing, as the answer to a request
+// for that: with a packet "first". Asked for a third time, it begins a third time.
+TEST_F(RcResponder, AnswerThatIsNotOverGoesBack) {
+  TxPlan read = crafted(BthOpcode::kReadRequest, 100, 0);
+  read.message_length = 8 * 256;
+  give(read);
+  RcPacket left;
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(pair_.b.respond(kTimeZero, left));
+  TxPlan rest = read;
+  rest.psn = 102;
+  rest.address += 2 * 256;
+  rest.message_length -= 2 * 256;
+  give(rest);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(pair_.b.respond(kTimeZero, left));
+  EXPECT_EQ(left.bth.psn, 104U);
+  give(rest);
+  const Packets again = pair_.b.send_all();
+  EXPECT_EQ(psns(again), (Psns{102, 103, 104, 105, 106, 107}));
+  EXPECT_EQ(again.front().bth.opcode, BthOpcode::kReadRespFirst);
+  EXPECT_EQ(again.back().bth.opcode, BthOpcode::kReadRespLast);
+  EXPECT_EQ(pair_.b.qp.reads_in_service, 0U);
+}
+
+// A duplicate that the network made of a READ whose answer waits changes nothing.
+TEST_F(RcResponder, DuplicateOfAReadThatWaitsIsServedByItsAnswer) {
+  TxPlan first = crafted(BthOpcode::kReadRequest, 100, 0);
+  first.message_length = 2 * 256;
+  TxPlan second = first;
+  second.psn = 102;
+  give(first);
+  give(second);
+  RcPacket left;
+  ASSERT_TRUE(pair_.b.respond(kTimeZero, left));
+  give(second);
+  EXPECT_EQ(psns(pair_.b.send_all()), (Psns{101, 102, 103}));
+}
+
 TEST_F(RcResponder, DuplicateReadThatDoesNotMatchIsDropped) {
   TxPlan read = crafted(BthOpcode::kReadRequest, 100, 0);
   read.message_length = 700;
