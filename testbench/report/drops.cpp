@@ -2,6 +2,7 @@
 #include "report/drops.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "report/format.h"
 
@@ -18,6 +19,12 @@ std::uint64_t repetitions(const Result& result) {
   return sum_counter(result, "retransmitted_packets");
 }
 
+constexpr std::string_view kDropped = "dropped";
+
+std::uint64_t dropped_in_all(const LinkResult& link) {
+  return link.dropped + count_of(link.before, kDropped);
+}
+
 std::string share_of(std::uint64_t again, const Result& result) {
   return grouped(again) + " of " + grouped(result.sim.data_packets) + " packets are repetitions";
 }
@@ -25,14 +32,26 @@ std::string share_of(std::uint64_t again, const Result& result) {
 }  // namespace
 
 std::string drop_sentence(const Result& result) {
-  const auto fewer = [](const LinkResult& a, const LinkResult& b) { return a.dropped < b.dropped; };
+  const auto fewer = [](const LinkResult& a, const LinkResult& b) {
+    return dropped_in_all(a) < dropped_in_all(b);
+  };
   const auto worst = std::max_element(result.links.begin(), result.links.end(), fewer);
-  if (worst == result.links.end() || worst->dropped == 0) return {};
+  if (worst == result.links.end() || dropped_in_all(*worst) == 0) return {};
   std::uint64_t dropped = 0;
-  for (const LinkResult& link : result.links) dropped += link.dropped;
+  std::uint64_t before = 0;
+  for (const LinkResult& link : result.links) {
+    dropped += dropped_in_all(link);
+    before += count_of(link.before, kDropped);
+  }
   const std::uint64_t again = repetitions(result);
-  if (!matters(std::max(dropped, again), result)) return {};
-  std::string text = " " + grouped(dropped) + " frames were dropped";
+  // Where nothing may be dropped, one frame shows that the settings are wrong.
+  if (!worst->lossless && !matters(std::max(dropped, again), result)) return {};
+  std::string text =
+      " " + counted(dropped, "frame") + (dropped == 1 ? " was" : " were") + " dropped";
+  if (before > 0) {
+    text += " (" + (before == dropped ? "all" : grouped(before) + " of them") +
+            " before the measured window)";
+  }
   if (again > 0) text += " and " + share_of(again, result);
   return text + ": at " + worst->name + ", " + worst->dropped_because + ".";
 }

@@ -7,8 +7,9 @@
 
 namespace rnic::testbench {
 
-/// What was dropped on the way, where most of it and why, with a space before it; empty when it is
-/// below 1 % of the packets, and so are the repetitions that it caused.
+/// What was dropped on the way in the whole run, where most of it and why, with a space before it.
+/// Where links may lose frames it is empty below 1 % of the packets, if the repetitions that it
+/// caused are, too.
 std::string drop_sentence(const Result& result);
 /// How many packets were sent again, likewise; empty below 1 %.
 std::string repetition_sentence(const Result& result);

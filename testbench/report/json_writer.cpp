@@ -139,6 +139,7 @@ Json links_json(const std::vector<LinkResult>& links) {
                    {"paused_ns", to_ns(link.paused)}};
     if (!link.dropped_because.empty()) object["dropped_because"] = link.dropped_because;
     for (const auto& [name, value] : link.more) object[name] = value;
+    if (!link.before.empty()) object["before_window"] = counts_json(link.before);
     if (!link.lanes.empty()) object["lane_wire_bytes"] = counts_json(link.lanes);
     array.push_back(std::move(object));
   }

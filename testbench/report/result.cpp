@@ -72,13 +72,16 @@ UnitResult unit_result(const stats::UnitStats& unit, Time window_start, Time now
   return result;
 }
 
+std::uint64_t count_of(const NamedCounts& counts, std::string_view name) {
+  for (const auto& [one, value] : counts) {
+    if (one == name) return value;
+  }
+  return 0;
+}
+
 std::uint64_t sum_counter(const Result& result, std::string_view name) {
   std::uint64_t sum = 0;
-  for (const NamedCounts& host : result.counters) {
-    for (const auto& [counter, value] : host) {
-      if (counter == name) sum += value;
-    }
-  }
+  for (const NamedCounts& host : result.counters) sum += count_of(host, name);
   return sum;
 }
 

@@ -129,8 +129,12 @@ struct LinkResult {
   std::uint64_t wire_bytes = 0;     ///< all byte times of the line: headers, preamble, gaps
   std::uint64_t dropped = 0;
   std::string dropped_because;  ///< empty when nothing was
+  /// By its flow control nothing is ever dropped here: whatever is, is a fault of the settings.
+  bool lossless = false;
   Time paused = kTimeZero;
   NamedCounts more;  ///< further figures, reported under their names
+  /// Losses and pauses before the measured window, by the names of these figures; not zero.
+  NamedCounts before;
   /// Wire bytes of each VL or priority in use, when there are several; of common_window, if any.
   NamedCounts lanes;
   /// While all streams ran, if that is not the whole window; kTimeZero: it is.
@@ -223,6 +227,9 @@ struct Result {
   RegistrationResult registration;
   SimulationResult sim;
 };
+
+/// The figure `name` among `counts`; 0: it is not there.
+std::uint64_t count_of(const NamedCounts& counts, std::string_view name);
 
 /// Of the counter `name`, over all hosts.
 std::uint64_t sum_counter(const Result& result, std::string_view name);

@@ -269,6 +269,15 @@ std::string pcie(const Result& result, const Selection& selection) {
   return table.empty() ? std::string() : section("PCIe, by direction and purpose", table.text());
 }
 
+/// "out_of_sequence 3, cqes 67": those that are not zero.
+std::string listed(const NamedCounts& counts) {
+  std::string line;
+  for (const auto& [name, value] : counts) {
+    if (value > 0) line += (line.empty() ? "" : ", ") + name + " " + grouped(value);
+  }
+  return line;
+}
+
 /// "priority1 24.5 Gb/s (25 %), priority2 73.4 Gb/s (75 %)": of what the port's data frames took.
 std::string lane_shares(const LinkResult& link, Time window) {
   std::uint64_t all = 0;
@@ -293,21 +302,23 @@ std::string links(const Result& result, const Selection& selection) {
                {"paused", Align::kRight}});
   std::string more;
   for (const LinkResult& link : result.links) {
-    if (link.packets == 0 && link.wire_bytes == 0 && link.dropped == 0) continue;
-    if (!selection.shows(link.name) && link.dropped == 0) continue;
+    if (link.packets == 0 && link.wire_bytes == 0 && link.dropped == 0 && link.before.empty()) {
+      continue;
+    }
+    if (!selection.shows(link.name) && link.dropped_because.empty()) continue;
     table.add({link.name, grouped(link.packets), grouped(link.payload_bytes),
                grouped(link.wire_bytes), readable(gbps(link.wire_bytes, result.window)),
                percent(line_utilization(link.wire_bytes, link.rate_gbps, result.window)),
                grouped(link.dropped), duration(to_ns(link.paused))});
-    std::string line;
-    for (const auto& [name, value] : link.more) {
-      if (value > 0) line += (line.empty() ? "" : ", ") + name + " " + grouped(value);
-    }
+    const std::string line = listed(link.more);
     if (!line.empty()) more += wrapped(link.name + ": " + line, 2, kWidth);
     if (const std::string shares =
             lane_shares(link, link.common_window == kTimeZero ? result.window : link.common_window);
         !shares.empty()) {
       more += wrapped(link.name + " by lane: " + shares, 2, kWidth);
+    }
+    if (!link.before.empty()) {
+      more += wrapped(link.name + " before the measured window: " + listed(link.before), 2, kWidth);
     }
     if (!link.dropped_because.empty()) {
       more += wrapped(link.name + " drops frames: " + link.dropped_because, 2, kWidth);
@@ -320,10 +331,7 @@ std::string counters(const Result& result, const Selection& selection) {
   std::string text;
   for (std::size_t i = 0; i < result.counters.size(); ++i) {
     if (!selection.shows_host(i)) continue;
-    std::string line;
-    for (const auto& [name, value] : result.counters[i]) {
-      if (value > 0) line += (line.empty() ? "" : ", ") + name + " " + grouped(value);
-    }
+    const std::string line = listed(result.counters[i]);
     if (!line.empty()) text += wrapped("host" + std::to_string(i) + ": " + line, 2, kWidth);
   }
   return section("Counters that are not zero", text);

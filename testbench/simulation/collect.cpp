@@ -5,6 +5,7 @@
 #include <bitset>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/event_queue.h"
@@ -181,6 +182,7 @@ LinkResult link_result(const std::string& name, link::LinkPort& port, Time now) 
   out.payload_bytes = port.sent().payload_bytes;
   out.wire_bytes = port.sent().wire_bytes;
   out.dropped = port.dropped() + port.oversize();
+  out.lossless = port.config().flow_control != config::FlowControl::kNone;
   if (port.dropped() > 0) out.dropped_because = drop_reason(port.config());
   if (port.oversize() > 0) {
     out.dropped_because += (out.dropped_because.empty() ? "" : "; ") + oversize_reason();
@@ -220,16 +222,16 @@ std::size_t first_end(const System& system, std::size_t cable) {
   return cable == 0 ? system.nodes.size() : cable - 1;
 }
 
-/// Why the shared buffer was full.
-std::string switch_full(System& system) {
+/// Why the shared buffer of `fabric` was full.
+std::string switch_full(const System& system, network::Switch& fabric) {
   const std::string text = "the switch's buffer was full (switch.buffer";
-  const link::LinkPortConfig& port = system.fabric_switch->port(0).config();
+  const link::LinkPortConfig& port = fabric.port(0).config();
   if (port.flow_control != config::FlowControl::kPfc &&
       port.flow_control != config::FlowControl::kPause) {
     return text + ")";
   }
   const std::uint64_t needed =
-      port.rx_buffer * std::bitset<32>(port.used_lanes).count() * system.fabric_switch->ports();
+      port.rx_buffer * std::bitset<32>(port.used_lanes).count() * fabric.ports();
   const std::uint64_t buffer = system.config().network_switch.buffer;
   return text + "=" + std::to_string(buffer) + (buffer < needed ? "; pauses need " : " of ") +
          std::to_string(needed) + " bytes: switch.pfc_xoff and headroom of each port)";
@@ -257,45 +259,64 @@ Result::PauseLimit pause_limit(const System& system) {
               " larger, or automatic)"};
 }
 
-void collect_links(System& system, Time now, Result& result) {
+/// What `fabric` dropped because its shared buffer was full: `frames` that came in through `port`.
+void add_switch_full(const System& system, network::Switch& fabric, std::uint64_t frames,
+                     LinkResult& port) {
+  if (frames == 0) return;
+  port.dropped += frames;
+  port.dropped_because = switch_full(system, fabric) +
+                         (port.dropped_because.empty() ? "" : "; " + port.dropped_because);
+}
+
+void collect_links(System& system, Time now, std::vector<LinkResult>& links) {
   for (const NamedPort& named : system.ports()) {
-    result.links.push_back(link_result(named.name, *named.port, now));
-    result.links.back().lanes =
+    links.push_back(link_result(named.name, *named.port, now));
+    links.back().lanes =
         lanes_of(*named.port, system.config().transport.protocol == config::Protocol::kIb);
   }
   // What happened on a cable is reported with the host at its first end.
   for (std::size_t i = 0; i < system.cables.size(); ++i) {
     const network::Cable& cable = *system.cables[i];
     const std::size_t host = first_end(system, i);
-    NamedCounts& more = result.links[host].more;
+    NamedCounts& more = links[host].more;
     more.emplace_back("cable_lost", cable.faults().lost);
     more.emplace_back("cable_corrupted", cable.faults().corrupted);
     more.emplace_back("cable_duplicated", cable.faults().duplicated);
     more.emplace_back("cable_reordered", cable.faults().reordered);
     more.emplace_back("cable_lost_while_down", cable.lost_while_down());
   }
+  for (std::size_t h = 0; h < system.shared_ports.size(); ++h) {
+    network::Switch& joint = *system.shared_ports[h];
+    add_switch_full(system, joint, joint.dropped_full(), links[system.nodes.size() + h]);
+  }
   if (system.fabric_switch == nullptr) return;
-  result.pause_limit = pause_limit(system);
   for (std::uint32_t i = 0; i < system.fabric_switch->ports(); ++i) {
-    LinkResult& port = result.links[system.nodes.size() + i];
-    const std::uint64_t full = system.fabric_switch->dropped_full(i);
-    if (full == 0) continue;
-    port.dropped += full;
-    port.dropped_because =
-        switch_full(system) + (port.dropped_because.empty() ? "" : "; " + port.dropped_because);
+    add_switch_full(system, *system.fabric_switch, system.fabric_switch->dropped_full(i),
+                    links[system.nodes.size() + i]);
   }
   if (system.config().transport.ecn != 0) {
     for (std::uint32_t i = 0; i < system.fabric_switch->ports(); ++i) {
-      NamedCounts& more = result.links[system.nodes.size() + i].more;
+      NamedCounts& more = links[system.nodes.size() + i].more;
       more.emplace_back("ecn_marked", system.fabric_switch->ecn_marked(i));
       more.emplace_back("egress_queue_highest", system.fabric_switch->longest_queue(i));
     }
   }
   const network::Switch& fabric = *system.fabric_switch;
-  LinkResult& first = result.links[system.nodes.size()];  // the switch's first port
+  LinkResult& first = links[system.nodes.size()];  // the switch's first port
   first.more.emplace_back("switch_dropped_full", fabric.dropped_full());
   first.more.emplace_back("switch_dropped_damaged", fabric.dropped_damaged());
   first.more.emplace_back("switch_corrupted", fabric.corrupted());
+}
+
+/// Adds to the figure of that name; zeros are not listed.
+void add_count(NamedCounts& counts, std::string_view name, std::uint64_t value) {
+  if (value == 0) return;
+  for (auto& [one, sum] : counts) {
+    if (one != name) continue;
+    sum += value;
+    return;
+  }
+  counts.emplace_back(name, value);
 }
 
 /// Counters of the memory side, behind those of the device.
@@ -455,10 +476,39 @@ void collect_figures(System& system, Time now, Result& result) {
     result.sim.data_packets += node.nic.packetizer.data_packets();
   }
   if (system.dma_node) collect_dma_node(*system.dma_node, start, now, result);
-  collect_links(system, sim_now(), result);
+  collect_links(system, sim_now(), result.links);
+  if (system.fabric_switch != nullptr) result.pause_limit = pause_limit(system);
   result.sim.simulated = sim_now();
   result.sim.model_events = ModelEvents::count();
   result.sim.kernel_events = sc_core::sc_delta_count();
+}
+
+void collect_losses_before(System& system, Time now, std::vector<LinkResult>& before) {
+  constexpr std::string_view kLosses[] = {"dropped_oversize", "cable_lost",
+                                          "cable_corrupted",  "cable_duplicated",
+                                          "cable_reordered",  "cable_lost_while_down",
+                                          "switch_corrupted", "switch_dropped_damaged"};
+  std::vector<LinkResult> links;
+  collect_links(system, now, links);
+  before.resize(links.size());
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    const LinkResult& link = links[i];
+    add_count(before[i].before, "dropped", link.dropped);
+    add_count(before[i].before, "paused_ns", static_cast<std::uint64_t>(to_ns(link.paused)));
+    for (const std::string_view loss : kLosses) {
+      add_count(before[i].before, loss, count_of(link.more, loss));
+    }
+    if (!link.dropped_because.empty()) before[i].dropped_because = link.dropped_because;
+  }
+}
+
+/// What was lost before the window is told beside what was lost in it.
+void take_before(std::vector<LinkResult> before, Result& result) {
+  for (std::size_t i = 0; i < std::min(before.size(), result.links.size()); ++i) {
+    LinkResult& link = result.links[i];
+    link.before = std::move(before[i].before);
+    if (link.dropped_because.empty()) link.dropped_because = std::move(before[i].dropped_because);
+  }
 }
 
 /// How busy everything was while all streams ran, instead of until the last one's end.
@@ -478,7 +528,7 @@ void take_shares(Result together, Result& result) {
 }
 
 Result collect(System& system, const config::LoadedConfig& loaded, SteadyState* replayed,
-               std::optional<Result> together) {
+               std::vector<LinkResult> before, std::optional<Result> together) {
   Result result;
   result.version = RNICSIM_VERSION;
   result.config = config::resolved_json(loaded);
@@ -497,6 +547,7 @@ Result collect(System& system, const config::LoadedConfig& loaded, SteadyState* 
     together->window = together->sim.simulated - system.window_start();
     take_shares(std::move(*together), result);
   }
+  take_before(std::move(before), result);
   limit_shares(result);
   result.bottleneck = find_bottleneck(result);
   return result;

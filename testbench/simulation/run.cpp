@@ -128,6 +128,11 @@ Result simulate(const config::LoadedConfig& loaded) {
       SteadyState::possible(loaded.config)) {
     system.measurement.observer = &steady.emplace(system);
   }
+  std::vector<LinkResult> before;
+  system.measurement.on_warm = [&system, &before] {
+    collect_losses_before(system, sim_now(), before);
+    system.reset_statistics();
+  };
   std::optional<Result> together;
   system.measurement.on_first_end = [&system, &together] {
     collect_figures(system, sim_now(), together.emplace());
@@ -136,7 +141,8 @@ Result simulate(const config::LoadedConfig& loaded) {
   std::optional<Result> result;
   try {
     run_to_completion(system);
-    result = collect(system, loaded, steady ? &*steady : nullptr, std::move(together));
+    result = collect(system, loaded, steady ? &*steady : nullptr, std::move(before),
+                     std::move(together));
     wrong = wrong_bytes(system);
   } catch (const sc_core::sc_report& report) {
     captures.finish();                        // what led to the error is worth looking at

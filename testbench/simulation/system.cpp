@@ -178,7 +178,6 @@ System::System(const config::Config& config)
     groups_.run_apart(*this);
   }
   measurement.frames_under_way = [this] { return frames.in_use() > 0; };
-  measurement.on_warm = [this] { reset_statistics(); };
   measurement.on_done = [] { sc_core::sc_pause(); };  // posted writes may still be on their way
 }
 
