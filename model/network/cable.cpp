@@ -52,6 +52,7 @@ tlm::tlm_sync_enum Cable::End::nb_transport_fw(Frame& frame, tlm::tlm_phase& pha
   if (cable->outage_.length > kTimeZero &&
       (cable->down(now) || cable->down(now + from_sc_time(delay)))) {
     ++cable->lost_while_down_;
+    if (frame.frame_class != protocol::FrameClass::kLinkControl) cable->outage_met_ = true;
     cable->frames_.give(&frame);
     return tlm::TLM_COMPLETED;
   }

@@ -52,6 +52,8 @@ class Cable : public sc_core::sc_module {
   const FaultCounters& faults() const { return injector_.counters(); }
   /// Frames lost because the cable was down.
   std::uint64_t lost_while_down() const { return lost_while_down_; }
+  /// Whether the outage has struck a frame yet that is not the link's own, in the whole run.
+  bool outage_met() const { return outage_met_; }
   void reset_statistics() {
     injector_.reset_statistics();
     lost_while_down_ = 0;
@@ -86,6 +88,7 @@ class Cable : public sc_core::sc_module {
   Outage outage_;
   link::LinkPort* ports_[2] = {nullptr, nullptr};
   std::uint64_t lost_while_down_ = 0;
+  bool outage_met_ = false;
   link::Alarm<Cable> down_alarm_;
   link::Alarm<Cable> up_alarm_;
   FaultInjector injector_;

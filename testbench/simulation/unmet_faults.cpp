@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/sc_time.h"
+#include "base/timeline.h"
 #include "config/fault_list.h"
+#include "report/format.h"
 
 namespace rnic::testbench {
 namespace {
@@ -41,6 +44,43 @@ void add_unmet(const char* key, const std::vector<std::uint64_t>& list, std::uin
                   std::to_string(seen) + " read requests of pcie.fault.purpose");
 }
 
+/// Of a fault at a time: what makes it one that nobody saw; empty when somebody may have.
+std::string missed(Time at, bool struck, const std::string& otherwise) {
+  if (at >= sim_now()) return "the run was over before, after " + duration(to_ns(sim_now()));
+  return struck ? std::string() : otherwise;
+}
+
+void add_missed(const std::string& setting, const std::string& why,
+                std::vector<std::string>& texts) {
+  if (!why.empty()) texts.push_back(setting + ": " + why);
+}
+
+/// Faults that begin at a time.
+void add_late(const System& system, std::vector<std::string>& texts) {
+  const config::LinkConfig& link = system.config().link;
+  const config::FabricConfig& fabric = system.config().fabric;
+  if (link.down_time > kTimeZero && link.down_cable < system.cables.size()) {
+    const std::string cable = std::to_string(link.down_cable);
+    add_missed("link.down_at=" + duration(to_ns(link.down_at)) +
+                   " link.down_time=" + duration(to_ns(link.down_time)),
+               missed(link.down_at, system.cables[link.down_cable]->outage_met(),
+                      "no frame was on cable " + cable + " in that time, so none was lost"),
+               texts);
+  }
+  if (fabric.silent_host != config::kNoHost) {
+    const nic::Nic& nic = system.nodes[fabric.silent_host]->nic;
+    add_missed(
+        "fabric.silent_from=" + duration(to_ns(fabric.silent_from)),
+        missed(fabric.silent_from, nic.rx_pipeline.drops().silent > 0,
+               "no frame came to host" + std::to_string(fabric.silent_host) + " from then on"),
+        texts);
+  }
+  if (fabric.fatal_host != config::kNoHost) {
+    add_missed("fabric.fatal_at=" + duration(to_ns(fabric.fatal_at)),
+               missed(fabric.fatal_at, true, ""), texts);
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> unmet_faults(const System& system) {
@@ -60,6 +100,7 @@ std::vector<std::string> unmet_faults(const System& system) {
   if (system.dma_node) reads = std::max(reads, system.dma_node->pcie.faults().seen());
   add_unmet("pcie.fault.lost", pcie.lost_list, reads, texts);
   add_unmet("pcie.fault.poisoned", pcie.poisoned_list, reads, texts);
+  add_late(system, texts);
   return texts;
 }
 
