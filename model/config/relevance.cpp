@@ -122,6 +122,14 @@ const Condition kSelective{
     "transport.recovery=selective_repeat"};
 const Condition kPaths{[](const Config& c) { return c.link.paths > 1; }, "link.paths"};
 
+/// That nobody chooses a path for each packet is what all but RC's plain WRITEs are like.
+const Condition kPathChosen{
+    [](const Config& c) {
+      return c.link.path_choice != PathChoice::kAdaptive ||
+             (kReliable.met(c) && (runs_program(c) || c.workload.op == Op::kWrite));
+    },
+    "packets of RC WRITEs without immediate data, of InfiniBand or RoCE"};
+
 /// `keys`: one key, or all that begin so when it ends with a dot or an underscore. A key may have
 /// several conditions; the first that is not met is named.
 struct Rule {
@@ -201,6 +209,7 @@ const Rule kRules[] = {
     {"link.down_cable", kDown},
     {"transport.reorder_tolerance", kSelective},
     {"link.path_", kPaths},
+    {"link.path_choice", kPathChosen},
     {"link.reorder_delay", kReordering},
     {"link.fault_frames", kRates},
     {"link.fault_", kFaults},

@@ -12,6 +12,7 @@
 #include "base/sc_time.h"
 #include "base/timelines.h"
 #include "capture/capture.h"
+#include "report/format.h"
 #include "report/json_writer.h"
 #include "report/output_file.h"
 #include "report/text_report.h"
@@ -71,7 +72,10 @@ void run_to_completion(System& system) {
   while (m.flows_done < m.flows_total) {
     const Time left = config.sim.max_time - sim_now();
     if (left <= kTimeZero) {
-      throw SimulationError("sim.max_time is over and the workload is not: " + explain(system));
+      throw SimulationError("sim.max_time=" + duration(to_ns(config.sim.max_time)) +
+                            " is over and the workload is not (remedy: a larger sim.max_time, "
+                            "where what follows may still go on): " +
+                            explain(system));
     }
     if (!sc_core::sc_pending_activity() && !look_for_failures(system)) {
       throw SimulationError("nothing can happen any more and the workload is not done: " +

@@ -48,6 +48,24 @@ void explain_events(const host::Host& host, std::string& text) {
   }
 }
 
+/// What the configuration has to do with it; empty: nothing that would be known.
+std::string cause_in(const config::Config& config) {
+  const bool reliable = config.transport.type == config::TransportType::kRc;
+  if (!reliable && config.workload.program == config::Program::kNone &&
+      config.workload.answer_timeout == kTimeZero &&
+      config.workload.pattern == config::Pattern::kLatency && config.sim.max_time > sim_now()) {
+    return " a message is lost that nobody sends again, and its answer is waited for without a "
+           "limit (workload.answer_timeout is 0);";
+  }
+  const bool timed =
+      config.transport.protocol == config::Protocol::kIwarp || config.transport.ack_timeout != 0;
+  if (reliable && !timed) {
+    return " transport.ack_timeout=0 sets no timer, so that nobody sends again what is lost with "
+           "nothing behind it (remedy: transport.ack_timeout=1..31);";
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string explain(const System& system) {
@@ -62,14 +80,7 @@ std::string explain(const System& system) {
            " are at the root complex";
   }
   const config::Config& config = system.config();
-  if (config.transport.type != config::TransportType::kRc &&
-      config.workload.program == config::Program::kNone &&
-      config.workload.answer_timeout == kTimeZero &&
-      config.workload.pattern == config::Pattern::kLatency && config.sim.max_time > sim_now()) {
-    text +=
-        " a message is lost that nobody sends again, and its answer is waited for without a "
-        "limit (workload.answer_timeout is 0);";
-  }
+  text += cause_in(config);
   const bool stream = config.transport.protocol == config::Protocol::kIwarp;
   constexpr std::size_t kMostNodes = 4;
   for (std::size_t i = 0; i < system.nodes.size() && i < kMostNodes; ++i) {

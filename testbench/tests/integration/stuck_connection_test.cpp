@@ -27,5 +27,25 @@ TEST(StuckConnection, IsToldInTermsOfItsTransport) {
   EXPECT_NE(packets.error.find("oldest unacknowledged PSN "), std::string::npos) << packets.error;
 }
 
+// A time that is too short is named with its key; so is a timer that was not set.
+TEST(StuckConnection, NamesTheKeyThatWouldHelp) {
+  const ProgramRun lossy = run_program({{"transport.protocol", "iwarp"},
+                                        {"workload.pattern", "bandwidth"},
+                                        {"link.loss_rate", "0.9"},
+                                        {"sim.max_time", "1s"}});
+  ASSERT_EQ(lossy.status, 3) << lossy.error;
+  EXPECT_NE(lossy.error.find("sim.max_time=1.00 s is over"), std::string::npos) << lossy.error;
+  EXPECT_NE(lossy.error.find("remedy: a larger sim.max_time"), std::string::npos) << lossy.error;
+  for (const char* protocol : {"ib", "rocev1", "rocev2"}) {
+    const Settings lost = {
+        {"transport.protocol", protocol}, {"workload.iterations", "20"}, {"link.drop_list", "1"}};
+    const ProgramRun untimed = run_program(with(lost, {{"transport.ack_timeout", "0"}}));
+    ASSERT_EQ(untimed.status, 3) << protocol;
+    EXPECT_NE(untimed.error.find("remedy: transport.ack_timeout=1..31"), std::string::npos)
+        << untimed.error;
+    EXPECT_EQ(run_well(lost).status, 0) << protocol;
+  }
+}
+
 }  // namespace
 }  // namespace rnic::testbench

@@ -77,6 +77,59 @@ TEST(Relevance, EveryConditionCanBeMet) {
   }
 }
 
+// Only packets of RC WRITEs without immediate data are free to take any path.
+TEST(Relevance, AdaptivePathsAreOfPlainWritesOnly) {
+  const Options paths = {
+      {"link.paths", "2"}, {"link.flow_control", "none"}, {"link.path_choice", "adaptive"}};
+  struct Case {
+    Options more;
+    std::size_t told;
+  };
+  const std::vector<Case> cases = {{{}, 0},
+                                   {{{"workload.op", "write_imm"}}, 1},
+                                   {{{"workload.op", "read"}}, 1},
+                                   {{{"workload.op", "send"}}, 1},
+                                   {{{"workload.op", "atomic_cas"}}, 1},
+                                   {{{"transport.type", "uc"}}, 1},
+                                   {{{"transport.protocol", "iwarp"}}, 1},
+                                   {{{"workload.op", "read"}, {"link.path_choice", "spray"}}, 0},
+                                   {{{"workload.program", "kv_store"}}, 0}};
+  for (const Case& each : cases) {
+    Options options = paths;
+    options.insert(options.end(), each.more.begin(), each.more.end());
+    const auto texts = found(options);
+    EXPECT_EQ(texts.size(), each.told) << options.back().first << "=" << options.back().second;
+    if (!texts.empty()) EXPECT_EQ(texts[0].rfind("link.path_choice (needs ", 0), 0U) << texts[0];
+  }
+}
+
+// Groups have datagrams only, so another transport.type is no remedy for any of the faults.
+TEST(Relevance, FaultsOfAMulticastAreRefusedWithARemedyThatHelps) {
+  for (const Options& fault : std::vector<Options>{{{"link.loss_rate", "0.01"}},
+                                                   {{"link.drop_list", "3"}},
+                                                   {{"link.corrupt_list", "3"}},
+                                                   {{"link.duplicate_rate", "0.1"}},
+                                                   {{"link.reorder_rate", "0.1"}},
+                                                   {{"link.down_time", "1us"}},
+                                                   {{"fabric.silent_host", "1"}},
+                                                   {{"switch.corrupt_rate", "0.1"}}}) {
+    Options options = {{"workload.program", "multicast"},
+                       {"transport.type", "ud"},
+                       {"fabric.topology", "single_switch"},
+                       {"fabric.hosts", "4"}};
+    EXPECT_NO_THROW(config::load(as_settings(options, "--")));
+    options.insert(options.end(), fault.begin(), fault.end());
+    try {
+      config::load(as_settings(options, "--"));
+      ADD_FAILURE() << fault.front().first << " is passed over";
+    } catch (const ConfigError& error) {
+      const std::string text = error.what();
+      EXPECT_EQ(text.find("transport.type=rc"), std::string::npos) << text;
+      EXPECT_NE(text.find("remedy: leave the faults out"), std::string::npos) << text;
+    }
+  }
+}
+
 /// Each is refused as it stands, names its key and what it needs, and passes with that.
 TEST(Relevance, AFaultOfNobodyIsRefused) {
   struct Case {
