@@ -18,12 +18,6 @@ namespace {
 
 using namespace status;
 
-WireSpy::Protocol spied(const std::string& protocol) {
-  if (protocol == "ib") return WireSpy::Protocol::kIb;
-  if (protocol == "rocev1") return WireSpy::Protocol::kRoceV1;
-  return protocol == "rocev2" ? WireSpy::Protocol::kRoceV2 : WireSpy::Protocol::kIwarp;
-}
-
 /// Makes a mistake and judges what comes of it.
 class Attempt : private Mistaken {
  public:
@@ -189,7 +183,7 @@ TEST_P(StatusTable, EveryCause) {
   const auto& [transport, opcode] = GetParam();
   const std::string& protocol = transport.protocol;
   const Service service = transport.service;
-  WireSpy spy("spy", spied(protocol));
+  WireSpy spy("spy", WireSpy::named(protocol));
   VerbsRig rig({{"transport.protocol", protocol},
                 {"transport.mtu", protocol == "iwarp" ? "1500" : "1024"},
                 {"transport.ack_timeout", "6"},

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <systemc>
 
 #include "protocol/frame.h"
@@ -9,7 +10,7 @@
 
 namespace rnic::testbench {
 
-/// Sits between a port and its cable, and remembers the last refusal that passed.
+/// Sits between a port and its cable, and remembers the last refusal and ACK that passed.
 class WireSpy : public sc_core::sc_module,
                 public tlm::tlm_fw_transport_if<tlm_ext::FrameTypes>,
                 public tlm::tlm_bw_transport_if<tlm_ext::FrameTypes> {
@@ -18,6 +19,11 @@ class WireSpy : public sc_core::sc_module,
   tlm_ext::FrameInitiatorSocket out{"out"};
 
   enum class Protocol { kIb, kRoceV1, kRoceV2, kIwarp };
+  static Protocol named(const std::string& protocol) {
+    if (protocol == "ib") return Protocol::kIb;
+    if (protocol == "rocev1") return Protocol::kRoceV1;
+    return protocol == "rocev2" ? Protocol::kRoceV2 : Protocol::kIwarp;
+  }
 
   WireSpy(const sc_core::sc_module_name& name, Protocol protocol)
       : sc_module(name), protocol_(protocol) {
@@ -28,7 +34,16 @@ class WireSpy : public sc_core::sc_module,
   /// IB and RoCE: syndrome of the last NAK or RNR NAK. iWARP: layer and type, then code, of the
   /// last terminate message. 0: none passed since forget().
   std::uint32_t refusal() const { return refusal_; }
-  void forget() { refusal_ = 0; }
+  /// IB and RoCE: its PSN; how many have passed; syndrome and PSN of the last ACK.
+  std::uint32_t refusal_psn() const { return refusal_psn_; }
+  int refusals() const { return refusals_; }
+  std::uint8_t ack_syndrome() const { return ack_syndrome_; }
+  std::uint32_t ack_psn() const { return ack_psn_; }
+  void forget() {
+    refusal_ = refusal_psn_ = ack_psn_ = 0;
+    refusals_ = 0;
+    ack_syndrome_ = 0;
+  }
 
   tlm::tlm_sync_enum nb_transport_fw(protocol::Frame& frame, tlm::tlm_phase& phase,
                                      sc_core::sc_time& delay) override {
@@ -59,7 +74,16 @@ class WireSpy : public sc_core::sc_module,
     constexpr std::uint8_t kAcknowledge = 0x11;
     if (frame.header_bytes < bth + 16 || (frame.header[bth] & 0x1F) != kAcknowledge) return;
     const std::uint8_t syndrome = frame.header[bth + 12];
-    if (syndrome >= 0x20) refusal_ = syndrome;
+    const std::uint32_t psn = frame.header[bth + 9] * 0x1'0000U + frame.header[bth + 10] * 0x100U +
+                              frame.header[bth + 11];
+    if (syndrome < 0x20) {
+      ack_syndrome_ = syndrome;
+      ack_psn_ = psn;
+      return;
+    }
+    refusal_ = syndrome;
+    refusal_psn_ = psn;
+    ++refusals_;
   }
 
   /// Ethernet 14, IPv4 20, TCP by its data offset, MPA length 2, then DDP and RDMAP control.
@@ -76,6 +100,10 @@ class WireSpy : public sc_core::sc_module,
 
   const Protocol protocol_;
   std::uint32_t refusal_ = 0;
+  std::uint32_t refusal_psn_ = 0;
+  int refusals_ = 0;
+  std::uint8_t ack_syndrome_ = 0;
+  std::uint32_t ack_psn_ = 0;
 };
 
 }  // namespace rnic::testbench

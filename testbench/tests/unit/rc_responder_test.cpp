@@ -525,6 +525,51 @@ TEST_F(RcResponder, DuplicateAtomicReturnsTheSavedValue) {
   EXPECT_EQ(value, 42U);  // added once
 }
 
+// The responder keeps as many answers as it has resources, here four. A duplicate of an atomic
+// whose answer is gone must neither be executed again nor be answered with anything.
+TEST_F(RcResponder, DuplicateAtomicThatIsForgottenIsDropped) {
+  const auto memory = [this] {
+    std::uint64_t value = 0;
+    std::memcpy(&value, pair_.b.memory.data() + 0x1000, sizeof value);
+    return value;
+  };
+  const auto add = [](std::uint32_t psn) {
+    TxPlan plan = crafted(BthOpcode::kFetchAdd, psn, 0);
+    plan.swap_or_add = 1;
+    return plan;
+  };
+  const auto original = [this](const RcPacket& packet) {
+    return protocol::AtomicAckEth::decode(packet.frame->header + pair_.wire->outer_bytes() + 16)
+        .original;
+  };
+  for (std::uint32_t psn = 100; psn < 105; ++psn) {
+    give(add(psn));
+    EXPECT_EQ(original(answer()), psn - 100);
+  }
+  give(add(100));
+  EXPECT_TRUE(pair_.b.send_all().empty());
+  EXPECT_EQ(memory(), 5U);
+  for (std::uint32_t psn = 101; psn < 105; ++psn) {  // the newest four are known
+    give(add(psn));
+    const RcPacket again = answer();
+    EXPECT_EQ(again.bth.opcode, BthOpcode::kAtomicAcknowledge);
+    EXPECT_EQ(again.bth.psn, psn);
+    EXPECT_EQ(again.aeth.msn, 5U);
+    EXPECT_EQ(original(again), psn - 100);
+  }
+  // READs take the same resources. What is known by then is PSN 102 to 104 and the READ.
+  give(crafted(BthOpcode::kReadRequest, 105, 0));
+  EXPECT_EQ(answer().bth.opcode, BthOpcode::kReadRespOnly);
+  give(add(101));
+  EXPECT_TRUE(pair_.b.send_all().empty());
+  give(add(102));
+  EXPECT_EQ(original(answer()), 2U);
+  EXPECT_EQ(memory(), 5U);
+  EXPECT_EQ(pair_.b.qp.expected_psn, 106U);
+  EXPECT_EQ(pair_.b.qp.state, QpState::kRts);
+  EXPECT_EQ(pair_.b.counters().rx_atomic_requests, 5U);
+}
+
 TEST_F(RcResponder, DropsSilentlyWhatIsNotForIt) {
   pair_.a.qp.av.pkey = 0xFFFE;  // another partition
   give(crafted(BthOpcode::kWriteOnly, 100, 4));
