@@ -245,8 +245,8 @@ void RcTransport::plan_segment(QueuePair& qp, const SendEntry& entry, std::uint3
   plan.imm = wqe.imm_or_rkey;
   plan.last = last;
   // The packet that closes the window asks, too: nothing would open it again.
-  plan.ack_request =
-      last || (packet + 1) % config_.ack_every == 0 || !window_open(qp, psn_add(plan.psn, 1));
+  plan.ack_request = last || (packet + 1) % config_.ack_every == 0 ||
+                     !window_open(qp, psn_add(plan.psn, 1)) || begins_tail(qp, entry, packet);
   plan.solicited = last && wqe.solicited;
   if (last) plan.trace = entry.trace;
   if (length > 0) {

@@ -415,7 +415,7 @@ void RcTransport::selective_read_response(QueuePair& qp, const Incoming& in, Tim
 /// 3 packets). Of a READ that the responder has not executed the request is under way; what it
 /// keeps until its turn is not.
 bool RcTransport::only_a_tail(const QueuePair& qp) {
-  constexpr std::uint32_t kFew = 3;
+  constexpr std::uint32_t kFew = SelectiveRepeat::kFew;
   const SelectiveRepeat& sr = SelectiveRepeat::of(qp);
   auto missing = static_cast<std::uint32_t>(psn_distance(qp.max_sent_psn, qp.una_psn));
   missing -= std::min(missing, sr.arrived.marks());
@@ -428,6 +428,16 @@ bool RcTransport::only_a_tail(const QueuePair& qp) {
     missing -= entry.psn_count - (entry.sacked ? 0 : 1);
   }
   return missing <= kFew;
+}
+
+/// Whether nothing will come behind the message whose `packet`-th packet is sent, and so few of it
+/// that they are a tail. Each of them asks for its acknowledgement, as IRN's all do: else the loss
+/// of the last one's leaves a whole message that seems to be under way, with the long timer.
+bool RcTransport::begins_tail(const QueuePair& qp, const SendEntry& entry,
+                              std::uint32_t packet) const {
+  if (!config_.selective_repeat || config_.tail_start == kTimeZero) return false;
+  return packet + 1 + SelectiveRepeat::kFew >= entry.psn_count &&
+         &entry == &qp.sq[qp.sq.size() - 1];
 }
 
 /// Nothing but a tail is under way any more: the timer that runs may be too long for it.

@@ -48,8 +48,8 @@ struct RcConfig {
 ///   was asked for again is lost, too, if others arrive after twice the time that the last ones
 ///   took.
 /// - While three packets or fewer are under way nothing may come behind a lost one: the timer then
-/// is
-///   a short one (IRN's RTO_low), twice as long each time, up to the one that verbs set.
+///   is a short one (IRN's RTO_low), twice as long each time, up to the one that verbs set. So that
+///   it is known, the last four packets of a message with nothing behind ask for their ACKs.
 /// - The window counts request packets, which the responder may have to keep; a READ is one.
 class RcTransport : public Transport {
  public:
@@ -162,6 +162,7 @@ class RcTransport : public Transport {
   void selective_read_response(QueuePair& qp, const Incoming& in, Time now, RxPlan& plan);
   bool selective_timeout(QueuePair& qp, Time now);
   static bool only_a_tail(const QueuePair& qp);
+  bool begins_tail(const QueuePair& qp, const SendEntry& entry, std::uint32_t packet) const;
   void hasten_timer(QueuePair& qp, Time now);
 
   // Responder.

@@ -14,6 +14,9 @@ namespace rnic::transport {
 /// What selective repeat keeps for a queue pair beside the state of go-back-N: what has arrived out
 /// of order, at both halves (Mittal et al., "Revisiting Network Support for RDMA", SIGCOMM 2018).
 struct SelectiveRepeat : ConnectionState {
+  /// Packets under way of which none may come behind a lost one (IRN's N).
+  static constexpr std::uint32_t kFew = 3;
+
   /// PSNs [from, to).
   struct Run {
     std::uint32_t from = 0;

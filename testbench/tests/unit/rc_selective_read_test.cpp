@@ -271,6 +271,67 @@ TEST(RcSelectiveTail, RequestsThatWaitAtTheResponderAreNotUnderWay) {
   EXPECT_EQ(pair.a.completions.size(), 4U);
 }
 
+/// PSNs of those that ask for an acknowledgement.
+Psns asking(const Packets& packets) {
+  Psns found;
+  for (const RcPacket& packet : packets) {
+    if (packet.bth.ack_request) found.push_back(packet.bth.psn);
+  }
+  return found;
+}
+
+// The last four packets of a message ask if nothing is behind it: the tail is then known to be one.
+// With a message behind it nothing but its last packet does.
+TEST(RcSelectiveTail, ItsPacketsAskForAcknowledgements) {
+  RcPair pair(with_short_timer());
+  pair.a.post_write(0, 0x8000, 8 * kPacket);  // 100-107
+  pair.a.post_write(0, 0x8000, 6 * kPacket);  // 108-113
+  EXPECT_EQ(asking(pair.a.send_all()), (Psns{107, 110, 111, 112, 113}));
+  pair.a.post_write(0, 0x8000, 2 * kPacket);
+  EXPECT_EQ(asking(pair.a.send_all()), (Psns{114, 115}));
+  // Without a short timer, and with go-back-N, nothing is gained by it.
+  for (const transport::RcConfig& config : {selective(), transport::RcConfig{}}) {
+    RcPair other(config);
+    other.a.post_write(0, 0x8000, 8 * kPacket);
+    EXPECT_EQ(asking(other.a.send_all()), (Psns{107}));
+  }
+}
+
+// A message of eight packets arrives, and the last one's ACK is lost: by the others' ACKs, at 1 to
+// 3 us, one packet is under way, and it is sent again 20 us after the last of them. All four ACKs
+// lost leave eight packets under way, for which the nominal 65.536 us hold.
+TEST(RcSelectiveTail, TheLossOfTheLastAcknowledgementCostsAShortTimer) {
+  for (const bool all : {false, true}) {
+    RcPair pair(with_short_timer());
+    pair.a.post_write(0, 0x8000, 8 * kPacket);
+    const Packets sent = pair.a.send_all();
+    Packets acks;
+    for (std::size_t i = 0; i < sent.size(); ++i) {
+      const Time now = nanoseconds(static_cast<std::int64_t>(i > 4 ? i - 4 : 0) * 1000);
+      pair.b.receive(sent[i], now);
+      for (RcPacket ack; pair.b.respond(now, ack);) acks.push_back(ack);
+    }
+    ASSERT_EQ(psns(acks), (Psns{104, 105, 106, 107}));
+    for (std::size_t i = 0; i < 3 && !all; ++i) {
+      pair.a.receive(acks[i], nanoseconds(static_cast<std::int64_t>(i + 1) * 1000));
+    }
+    EXPECT_TRUE(pair.a.completions.empty());
+    if (all) {
+      ASSERT_TRUE(pair.a.expire(microseconds(20)));  // of the first packet alone: no time-out yet
+      EXPECT_TRUE(pair.a.send_all(microseconds(20)).empty());
+      EXPECT_EQ(pair.a.qp.retry_deadline, microseconds(20) + nanoseconds(65'536));
+      continue;
+    }
+    EXPECT_EQ(pair.a.qp.retry_deadline, microseconds(23));
+    ASSERT_TRUE(pair.a.expire(microseconds(23)));
+    const Packets again = pair.a.send_all(microseconds(23));
+    EXPECT_EQ(psns(again), (Psns{107}));
+    pair.b.receive_all(again, microseconds(24));
+    pair.a.receive_all(pair.b.send_all(microseconds(24)), microseconds(25));
+    EXPECT_EQ(pair.a.completions.size(), 1U);
+  }
+}
+
 // A window of 4 request packets: a READ is one of them, however long its answer is.
 TEST(RcSelectiveRead, WindowCountsRequests) {
   RcPair pair(selective(4));
