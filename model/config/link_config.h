@@ -16,7 +16,7 @@ enum class FlowControl { kAuto, kNone, kPfc, kCredit, kPause };
 enum class FaultDirection { kBoth, kFromHost, kToHost };
 
 /// Which of several paths a packet takes: its flow's, any if its sender does not mind, any.
-enum class PathChoice { kPinned, kAdaptive, kSpray };
+enum class PathChoice { kPinned, kHashed, kAdaptive, kSpray };
 
 /// link.fault_cable=all: rates strike every cable, lists the first.
 inline constexpr std::uint32_t kAllCables = 0xFFFF'FFFF;

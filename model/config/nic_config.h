@@ -88,6 +88,7 @@ struct NicConfig {
   StageConfig atomic;  ///< issue of atomic operations
   StageConfig completion;
   LongMessage long_message;
+  bool flush_late_sends;        ///< what is posted in ERR completes, flushed
   bool empty_recv;              ///< device capability: RECVs without an element may be posted
   bool write_imm_needs_handle;  ///< the responder must have an address handle of the requester
   bool write_imm_unsolicited;   ///< immediate data of WRITEs take no RECV

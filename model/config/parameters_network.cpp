@@ -174,12 +174,14 @@ void add_paths(ParameterTable& table) {
   table
       .choice<PathChoice>("link.path_choice", RNIC_CHOICE(link.path_choice), "pinned",
                           {{"pinned", PathChoice::kPinned},
+                           {"hashed", PathChoice::kHashed},
                            {"adaptive", PathChoice::kAdaptive},
                            {"spray", PathChoice::kSpray}})
       .assumed("static routing; adaptive as NCCL reports it of InfiniBand (NVIDIA/nccl#850)")
       .means(
-          "link.paths: a connection keeps one; adaptive: packets of RC WRITEs without immediate "
-          "data take the one that is free first; spray: all packets do");
+          "link.paths: a connection keeps one, by its number, or hashed: by chance, with sim.seed; "
+          "adaptive: packets of RC WRITEs without immediate data take the one that is free first; "
+          "spray: all packets do");
 }
 
 void add_faults(ParameterTable& table) {

@@ -79,6 +79,11 @@ void add_work_queue(ParameterTable& table) {
       .in("MRs")
       .datasheet("mlx4's default profile: 2^19 MPT entries")
       .means("memory regions at a time; registering more fails with ENOMEM");
+  table.flag("nic.flush_late_sends", RNIC_FIELD(nic.flush_late_sends), "true")
+      .spec(
+          "IBTA vol. 1, 10.8: work posted in the error state completes with a flush error; X722 "
+          "(iWARP) never completes a marker posted so (ceph/ceph#25447, spdk/spdk#298)")
+      .means("send requests posted to a queue pair in ERR complete, flushed; false: never");
   table.flag("nic.empty_recv", RNIC_FIELD(nic.empty_recv), "true")
       .assumed("mlx5's driver takes them; some devices' refuse num_sge=0")
       .means("whether ibv_post_recv takes RECVs without a buffer; else EINVAL");

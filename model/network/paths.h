@@ -19,6 +19,7 @@ struct PathConfig {
   BitRate rate;             ///< of one path
   Time skew{0};             ///< each path is longer by this than the one before
   config::PathChoice choice = config::PathChoice::kPinned;
+  std::uint64_t salt = 0;  ///< kHashed: what the devices on the way mix into their hash
 };
 
 /// What a frame's bytes say about its way.
@@ -51,11 +52,21 @@ class Paths {
   }
 
  private:
-  /// A flow keeps its path, by its number. What may take any takes the one that is free first, of
-  /// equal ones the shortest.
+  /// As likely one path as another, as ECMP and link aggregation choose by the header fields that
+  /// differ between connections (the finalizer of splitmix64).
+  std::size_t hashed(std::uint32_t flow) const {
+    std::uint64_t x = (flow + 1) * 0x9E37'79B9'7F4A'7C15U + config_.salt * 0xD1B5'4A32'D192'ED03U;
+    x = (x ^ (x >> 30)) * 0xBF58'476D'1CE4'E5B9U;
+    x = (x ^ (x >> 27)) * 0x94D0'49BB'1331'11EBU;
+    return static_cast<std::size_t>((x ^ (x >> 31)) % paths_.size());
+  }
+
+  /// A flow keeps its path, by its number or its hash. What may take any takes the one that is free
+  /// first, of equal ones the shortest.
   std::size_t choose(const PathHint& hint, Time arrival) const {
     const bool any = config_.choice == config::PathChoice::kSpray ||
                      (config_.choice == config::PathChoice::kAdaptive && hint.any_path);
+    if (config_.choice == config::PathChoice::kHashed) return hashed(hint.flow);
     if (!any) return hint.flow % paths_.size();
     std::size_t best = 0;
     for (std::size_t i = 1; i < paths_.size() && paths_[best].server().free_at() > arrival; ++i) {

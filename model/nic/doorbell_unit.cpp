@@ -18,6 +18,7 @@ DoorbellUnit::DoorbellUnit(const sc_core::sc_module_name& name, const config::Ni
       clock_(config.clock_hz),
       stage_(this->name(), config.doorbell, clock_),
       read_time_(register_read_time),
+      flush_late_sends_(config.flush_late_sends),
       arrivals_("arrivals", this, &DoorbellUnit::arrive),
       reads_("reads", this, &DoorbellUnit::answer_read) {
   bar.bind(*this);
@@ -143,6 +144,7 @@ void DoorbellUnit::send_doorbell(const Write& write, Time t) {
     return;
   }
   ++doorbells_;
+  if (forgets(*qp)) return;
   qp->sq_producer = doorbell.producer;
   qp->doorbell_at = t;
   if (contexts_ != nullptr) contexts_->expect(*qp, t);
@@ -161,6 +163,7 @@ QpContext* DoorbellUnit::ring_for(const Push& push, Time t) {
     return nullptr;
   }
   ++blueflames_;
+  if (forgets(*qp)) return nullptr;
   const auto index = static_cast<std::uint16_t>(protocol::load_be32(push.blocks.data()) >> 8);
   qp->sq_producer = static_cast<std::uint16_t>(index + push.wanted);
   qp->doorbell_at = t;

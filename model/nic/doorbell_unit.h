@@ -75,6 +75,8 @@ class DoorbellUnit : public sc_core::sc_module, private tlm::tlm_fw_transport_if
   void answer_read(tlm::tlm_generic_payload*& payload);
   void arrive(Write*& write);
   bool queue_doorbell(const Write& write, Time t);
+  /// A request that is posted to `qp` now is never looked at: a quirk of nic.flush_late_sends.
+  bool forgets(const QpContext& qp) const { return !flush_late_sends_ && qp.flushes_sends(); }
   void send_doorbell(const Write& write, Time t);
   void blueflame(const Write& write, Time t);
   /// The queue pair of a pushed WQE, told of it as by a doorbell; null: there is none.
@@ -88,6 +90,7 @@ class DoorbellUnit : public sc_core::sc_module, private tlm::tlm_fw_transport_if
   Push push_;                             ///< of the first register
   std::map<std::uint64_t, Push> pushes_;  ///< of the others
   Time read_time_;
+  bool flush_late_sends_;
   pcie::TranslationAgent* agent_ = nullptr;
   std::uint64_t doorbells_ = 0;
   std::uint64_t blueflames_ = 0;

@@ -14,6 +14,7 @@ void use_paths(network::Cable& cable, const config::Config& config,
   paths.rate = BitRate(link.rate.bits_per_second() / link.paths);
   paths.skew = link.path_skew;
   paths.choice = link.path_choice;
+  paths.salt = config.sim.seed;
   const config::Protocol protocol = config.transport.protocol;
   cable.use_paths(paths, [protocol, &encapsulation](const protocol::Frame& frame) {
     return network::PathHint{transport::flow_of(protocol, encapsulation, frame),

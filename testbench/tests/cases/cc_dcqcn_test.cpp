@@ -56,6 +56,10 @@ TEST(CaseCC, CC01_TwoSendersAt25G) {
     EXPECT_LT(tail_drop.number("/throughput_gbps"), 0.5 * 23.15) << warmup;
     EXPECT_GT(tail_drop.counter("local_ack_timeout_err"), 0U) << warmup;
     EXPECT_EQ(tail_drop.result.at("bottleneck").at("unit"), "transport.recovery") << warmup;
+    const std::string why = tail_drop.result.at("bottleneck").at("why");
+    EXPECT_NE(why.find("frames were dropped"), std::string::npos) << why;
+    EXPECT_NE(why.find("switch.buffer"), std::string::npos) << why;
+    EXPECT_NE(why.find("repetitions"), std::string::npos) << why;
   }
   const ProgramRun pfc = run_well(two);
   EXPECT_GE(pfc.number("/throughput_gbps"), 22);

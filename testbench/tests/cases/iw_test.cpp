@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <tuple>
 
 #include "support/verbs_rig.h"
 #include "transport/mpa_negotiation.h"
@@ -63,6 +64,58 @@ void expect_flushed_marker(const std::string& protocol) {
 
 TEST(CaseIW, IW03_RoceFlushesTheMarker) { expect_flushed_marker("rocev2"); }
 TEST(CaseIW, IW03_IwarpFlushesTheMarker) { expect_flushed_marker("iwarp"); }
+
+// X722's quirk: RECVs and what was posted before come back flushed, the marker that is posted later
+// never does, by doorbell or BlueFlame, so that a drain must have a time limit. Here one of 1 s,
+// and the queue pair can be destroyed all the same. What comes at a disconnection is 5 and nothing
+// else.
+class ForgottenMarker : public ::testing::TestWithParam<std::tuple<const char*, const char*>> {};
+
+TEST_P(ForgottenMarker, IW03_ANicThatForgetsTheMarker) {
+  const auto& [protocol, blueflame] = GetParam();
+  VerbsRig rig({{"transport.protocol", protocol},
+                {"nic.flush_late_sends", "false"},
+                {"nic.blueflame", blueflame}});
+  rig.run(
+      [&] {
+        rig.connect();
+        constexpr std::uint32_t kLong = 1 << 20;  // 85 us
+        const RigBuffer from = rig.a.buffer(kLong);
+        const RigBuffer to = rig.b.buffer(kLong);
+        const RigBuffer buffer = rig.a.buffer(4096);
+        rig.settle();
+        for (int i = 0; i < 3; ++i) rig.a.post_recv(buffer.address, buffer.region.lkey, 4096);
+        for (int i = 0; i < 3; ++i) {
+          rig.a.post(WrOpcode::kRdmaWrite, from.address, from.region.lkey, kLong, to.address,
+                     to.region.rkey);
+        }
+        rig.settle();
+        host::verbs::QpAttr attr;
+        attr.qp_state = QpState::kError;
+        ASSERT_EQ(
+            rig.a.verbs().modify_qp(rig.a.core, *rig.a.qp, attr, protocol::QpAttrMask::kState),
+            host::Status::kOk);
+        EXPECT_EQ(rig.a.post(WrOpcode::kSend, buffer.address, buffer.region.lkey, 0),
+                  host::Status::kOk);
+        for (int i = 0; i < 3; ++i) {
+          EXPECT_EQ(static_cast<int>(rig.a.await_recv().status), 5);
+          EXPECT_EQ(static_cast<int>(rig.a.await_send().status), 5);
+        }
+        rig.settle(microseconds(1'000'000));
+        host::verbs::Wc wc;
+        EXPECT_EQ(rig.a.verbs().poll_cq(rig.a.core, *rig.a.send_cq, 1, &wc), 0U);
+        EXPECT_EQ(rig.a.verbs().destroy_qp(rig.a.core, rig.a.qp), host::Status::kOk);
+      },
+      microseconds(3'000'000));
+}
+
+INSTANTIATE_TEST_SUITE_P(CaseIW, ForgottenMarker,
+                         ::testing::Combine(::testing::Values("iwarp", "rocev2"),
+                                            ::testing::Values("false", "true")),
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param)) +
+                                  (std::get<1>(test.param)[0] == 't' ? "_blueflame" : "_doorbell");
+                         });
 
 // Request: IRD 1, ORD 2, WRITE or READ as the first message; the reply has IRD 2, ORD 1 and selects
 // the READ.

@@ -30,6 +30,28 @@ TEST(Paths, AFlowKeepsItsPathAndItsOrder) {
   EXPECT_EQ(paths.cross({5, false}, kFrame, kThen + 3 * kAlone), kThen + 4 * kAlone + kSkew);
 }
 
+// Four paths are equally likely: of 4,000 flows 1,000 +- 27 (one deviation) have each of them, and
+// one that is free takes 400 ns and its skew. A flow keeps its path, another salt gives others.
+TEST(Paths, HashedFlowsAreSpreadByChance) {
+  int on[4] = {};
+  int moved = 0;
+  const auto path_of = [](std::uint32_t flow, std::uint64_t salt) {
+    PathConfig config = four(PathChoice::kHashed);
+    config.salt = salt;
+    Paths paths(config);
+    const Time out = paths.cross({flow, true}, kFrame, kThen);
+    EXPECT_EQ(paths.cross({flow, false}, kFrame, kThen), out + kAlone);
+    return (out - kThen - kAlone) / kSkew;
+  };
+  for (std::uint32_t flow = 0; flow < 4000; ++flow) {
+    const auto path = path_of(flow, 1);
+    ++on[path];
+    if (path_of(flow, 2) != path) ++moved;
+  }
+  for (const int flows : on) EXPECT_NEAR(flows, 1000, 110);
+  EXPECT_NEAR(moved, 3000, 110);
+}
+
 TEST(Paths, WhatMayTakeAnyTakesTheOneThatIsFreeFirst) {
   Paths paths(four(PathChoice::kAdaptive));
   // Path 2 is taken by a flow that keeps to it.
