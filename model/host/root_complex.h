@@ -89,6 +89,10 @@ class RootComplex : public sc_core::sc_module,
   /// What the link to the device means for the root complex: how requests are cut, and whether
   /// posted writes take time to become ordered.
   void set_link(const config::PcieConfig& config);
+  /// Does it matter in which order it is told of requests that come at nearly the same time? After
+  /// set_link() and set_peer().
+  bool minds_order() const;
+
   /// Behind the same slot as `other`, without ID-based ordering: one order of writes for both.
   void share_order(RootComplex& other) { order_ = &other.own_order_; }
   /// Accesses to a peer device's memory do not go to the host's.

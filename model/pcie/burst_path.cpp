@@ -1,13 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pcie/burst_path.h"
 
+#include <algorithm>
+
+#include "base/sc_time.h"
+
 namespace rnic::pcie {
 
 using protocol::TlpClass;
 using protocol::TlpCount;
 
+BurstPath::BurstPath(const sc_core::sc_module_name& name, LinkEnds& ends)
+    : sc_module(name), ends_(ends), held_("held", this, &BurstPath::come) {}
+
 tlm::tlm_sync_enum BurstPath::request(Direction direction, tlm::tlm_generic_payload& payload,
                                       Time at, Time& left) {
+  if (!in_order_ || direction != Direction::kToHost) return travel(direction, payload, at, left);
+  const std::uint64_t wire_bytes =
+      request_tlps(ends_.rules(), payload, tlm_ext::extension_of(payload)).wire_bytes;
+  const Lane& lane = ends_.lane(direction);
+  held_bytes_ += wire_bytes;
+  // As if those that are held as well leave one after another, behind what has been sent.
+  left = std::max(at + lane.rate().time_for(wire_bytes),
+                  lane.posted_left() + lane.rate().time_for(held_bytes_));
+  payload.acquire();
+  held_.post(at, {direction, wire_bytes, &payload});
+  return tlm::TLM_UPDATED;
+}
+
+void BurstPath::come(Held& held) {
+  Time left{0};
+  held_bytes_ -= held.wire_bytes;
+  travel(held.direction, *held.payload, sim_now(), left);
+  held.payload->release();
+}
+
+tlm::tlm_sync_enum BurstPath::travel(Direction direction, tlm::tlm_generic_payload& payload,
+                                     Time at, Time& left) {
   const TlpClass kind = request_class(payload);
   const tlm_ext::PcieExtension& extension = tlm_ext::extension_of(payload);
   const TlpCount tlps = request_tlps(ends_.rules(), payload, extension);

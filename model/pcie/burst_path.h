@@ -1,26 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <systemc>
+
+#include "base/event_queue.h"
 #include "pcie/link_path.h"
 
 namespace rnic::pcie {
 
 /// Bursts by arithmetic: a transaction of many TLPs takes one reservation of the wire and no event.
-/// Delays are annotated on the calls, which must come in the order in which packets are to travel.
-class BurstPath : public LinkPath {
+/// Delays are annotated on the calls. Units hand requests over a little ahead of their time, and
+/// not always in that order: the wires mend that by themselves (PipelineServer), a host that serves
+/// in the order of arrival does not, and wants them one by one (deliver_in_order()).
+class BurstPath : public sc_core::sc_module, public LinkPath {
  public:
-  explicit BurstPath(LinkEnds& ends) : ends_(ends) {}
+  BurstPath(const sc_core::sc_module_name& name, LinkEnds& ends);
 
   tlm::tlm_sync_enum request(Direction direction, tlm::tlm_generic_payload& payload, Time at,
                              Time& left) override;
   tlm::tlm_sync_enum respond(Direction direction, tlm::tlm_generic_payload& payload,
                              Time at) override;
+  void deliver_in_order() override { in_order_ = true; }
 
  private:
+  /// A request whose time has not come.
+  struct Held {
+    Direction direction{};
+    std::uint64_t wire_bytes = 0;
+    tlm::tlm_generic_payload* payload = nullptr;
+  };
+
+  /// As request(), now.
+  tlm::tlm_sync_enum travel(Direction direction, tlm::tlm_generic_payload& payload, Time at,
+                            Time& left);
+  void come(Held& held);
   /// When the last completion has left.
   Time send_completions(Direction direction, const tlm::tlm_generic_payload& payload, Time at);
 
   LinkEnds& ends_;
+  bool in_order_ = false;
+  std::uint64_t held_bytes_ = 0;
+  EventQueue<BurstPath, Held> held_;
 };
 
 }  // namespace rnic::pcie

@@ -69,6 +69,9 @@ class Lane {
   bool answers_flow_controlled() const { return answers_flow_controlled_; }
   bool finite(FlowClass which) const { return credits[static_cast<std::size_t>(which)].finite(); }
 
+  /// When the last posted request of the arithmetic has left.
+  Time posted_left() const { return departed_[static_cast<std::size_t>(FlowClass::kPosted)]; }
+
   void reset_statistics(Time now);
 
   const BitRate& rate() const { return rate_; }

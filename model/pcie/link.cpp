@@ -25,7 +25,7 @@ Link::Link(const sc_core::sc_module_name& name, const config::PcieConfig& config
   if (tlp_by_tlp(config)) {
     path_ = std::make_unique<TlpPath>("tlps", ends);
   } else {
-    path_ = std::make_unique<BurstPath>(ends);
+    path_ = std::make_unique<BurstPath>("bursts", ends);
   }
   device_end_.link = host_end_.link = this;
   device_end_.is_device = true;

@@ -49,6 +49,10 @@ class Link : public sc_core::sc_module, private LinkEnds {
   OptionalInitiator host_initiator;    ///< to the root complex
   OptionalTarget host_target;          ///< MMIO from the root complex
 
+  /// Requests of the device are passed on in the order in which they reach the link, which costs an
+  /// event each: for a host whose memory is more than a latency.
+  void deliver_in_order() { path_->deliver_in_order(); }
+
   const protocol::TlpRules& rules() const override { return rules_; }
   /// Rate left to TLPs, each direction.
   const BitRate& rate() const { return lane(Direction::kToHost).rate(); }

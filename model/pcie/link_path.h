@@ -41,6 +41,9 @@ class LinkPath {
   /// Takes the answer to a request, whose data are ready at `at`.
   virtual tlm::tlm_sync_enum respond(Direction direction, tlm::tlm_generic_payload& payload,
                                      Time at) = 0;
+  /// The far end serves requests of the device in the order in which it is told of them, so that
+  /// has to be the order in which they reach the link.
+  virtual void deliver_in_order() {}
   /// The measured window starts.
   virtual void reset_statistics(Time /*now*/) {}
 };
