@@ -17,8 +17,8 @@ void add_link(ParameterTable& table) {
       .or_auto()
       .assumed(
           "auto: fast, which agrees with tlp within 1 % in throughput and 2 % in latency; tlp "
-          "where it does not: both directions contend for memory, the slot, tags or walks, or "
-          "posted credits are for less than a round trip")
+          "where it does not: both directions contend for memory, the slot, tags or walks, "
+          "posted credits are for less than a round trip, or the slot has less than 16 Gb/s")
       .means(
           "fast: bursts by arithmetic; tlp: every TLP an event, six to eight times slower, and "
           "always so while non-posted credits are finite");

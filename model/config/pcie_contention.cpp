@@ -12,11 +12,15 @@ namespace {
 /// What is this much more than needed is no limit, and is not waited for.
 constexpr double kEnough = 1.5;
 
+/// What the slot leaves to packets, Gb/s.
+double slot_rate(const Config& config) {
+  const PcieConfig& pcie = config.pcie;
+  return protocol::tlp_rate(pcie.gen, pcie.lanes, pcie.mps, pcie.dllp_overhead).to_gbps();
+}
+
 /// Payload that a device may move each way, Gb/s.
 double payload_rate(const Config& config) {
-  const PcieConfig& pcie = config.pcie;
-  const BitRate slot = protocol::tlp_rate(pcie.gen, pcie.lanes, pcie.mps, pcie.dllp_overhead);
-  return std::min(slot.to_gbps(), config.link.rate.to_gbps());
+  return std::min(slot_rate(config), config.link.rate.to_gbps());
 }
 
 bool sends_and_receives(const Config& config) {
@@ -26,21 +30,35 @@ bool sends_and_receives(const Config& config) {
          (workload.traffic != Traffic::kPair && workload.traffic != Traffic::kIncast);
 }
 
-/// Reads and writes share the path to memory, each of them in full.
+/// Reads and writes share the path to memory, each of them in full, and credits that slow writes
+/// keep are missed by reads behind them: on the way to the other socket, and of DRAM where the
+/// last-level cache does not take them.
 bool memory_is_slow(const Config& config) {
-  return config.memory.bandwidth.to_gbps() < kEnough * payload_rate(config);
+  const MemoryConfig& memory = config.memory;
+  double rate = memory.bandwidth.to_gbps();
+  if (memory.numa_remote) rate = std::min(rate, memory.numa_bandwidth.to_gbps());
+  if (!memory.ddio || memory.llc_size > 0) {
+    const double channels = memory.dram_channel_bandwidth.to_gbps() * memory.dram_channels;
+    rate = std::min(rate, channels * (1 - memory.cpu_traffic));
+  }
+  return rate < kEnough * payload_rate(config);
+}
+
+/// A packet in the way takes a good part of a round trip.
+bool slot_is_slow(const Config& config) {
+  constexpr double kSlow = 16;  // Gb/s: 256 B take 128 ns
+  return slot_rate(config) < kSlow;
 }
 
 /// The slot carries no more than the wire brings: reads and writes wait for each other there.
 bool slot_is_narrow(const Config& config) {
   const PcieConfig& pcie = config.pcie;
-  const BitRate slot = protocol::tlp_rate(pcie.gen, pcie.lanes, pcie.mps, pcie.dllp_overhead);
   const std::uint32_t completion = pcie.completion_size == 0 ? pcie.mps : pcie.completion_size;
   const double packet = std::min({pcie.mps, pcie.mrrs, completion});
   constexpr double kHeader = 24;     // of a write, and of a read request
   constexpr double kPayload = 0.95;  // of what a wire carries, at most
   const double overhead = kHeader * (1 + packet / pcie.mrrs);
-  return slot.to_gbps() * packet / (packet + overhead) < kPayload * config.link.rate.to_gbps();
+  return slot_rate(config) * packet / (packet + overhead) < kPayload * config.link.rate.to_gbps();
 }
 
 bool few_tags(const Config& config) {
@@ -72,11 +90,16 @@ bool walks(const Config& config) { return config.iommu.enabled && !config.iommu.
 }  // namespace
 
 bool packets_interleave(const Config& config) {
-  if (few_credits(config)) return true;
+  if (few_credits(config) || slot_is_slow(config)) return true;
   if (!sends_and_receives(config)) return false;
   const PcieConfig& pcie = config.pcie;
   return memory_is_slow(config) || slot_is_narrow(config) || few_tags(config) ||
          slow_ordering(pcie, payload_rate(config)) || walks(config) || pcie.bit_error_rate > 0;
+}
+
+bool requests_queue(const Config& config) {
+  constexpr double kQuick = 70;  // Gb/s: a short write and a read request take 13 ns
+  return slot_rate(config) < kQuick || slot_is_narrow(config);
 }
 
 }  // namespace rnic::config

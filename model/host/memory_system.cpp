@@ -61,6 +61,12 @@ void MemorySystem::set_link(BitRate rate, std::uint32_t mps, std::uint32_t mrrs)
   read_request_ = mrrs;
 }
 
+bool MemorySystem::minds_order() const {
+  constexpr std::uint64_t kBatch = 512;
+  constexpr Time kLong = nanoseconds(10);
+  return minds_streams() || path_rate_.time_for(kBatch) > kLong;
+}
+
 Reservation MemorySystem::enter(Time earliest, Time transfer) {
   const Reservation slot = path_.reserve(earliest, transfer);
   path_stats_.add_busy(slot.start, slot.end);

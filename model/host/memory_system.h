@@ -39,6 +39,9 @@ class MemorySystem : public MemoryWatcher {
   void set_link(BitRate rate, std::uint32_t mps, std::uint32_t mrrs);
   /// Whether it matters how long the link takes for an access.
   bool minds_streams() const { return !plain_ || slow_path_; }
+  /// Whether it matters which of two accesses at nearly the same time is the first: a batch of WQEs
+  /// occupies the path, or what is behind it, for long.
+  bool minds_order() const;
   /// Whether it matters what the CPU touches.
   bool tracks_cache() const { return llc_.has_value(); }
   /// A store of the CPU: PhysicalMemory tells, if tracks_cache().

@@ -48,7 +48,7 @@ void RootComplex::set_link(const config::PcieConfig& config) {
 bool RootComplex::minds_order() const {
   const bool walks = iommu_ && !iommu_->passes_through();
   return walks || order_->point || reads_wait_for_writes_ || peer_ != nullptr ||
-         memory_system_.minds_streams();
+         memory_system_.minds_order();
 }
 
 Time RootComplex::further_lines(std::uint64_t address, std::uint32_t bytes) const {

@@ -10,12 +10,25 @@ namespace rnic::pcie {
 using protocol::TlpClass;
 using protocol::TlpCount;
 
+namespace {
+
+/// What tells of earlier requests is handed over long before its time, and would keep the wire from
+/// those that are handed over later and come sooner.
+bool reports(const tlm::tlm_generic_payload& payload) {
+  const tlm_ext::Purpose purpose = tlm_ext::extension_of(payload).purpose;
+  return purpose == tlm_ext::Purpose::kCqe || purpose == tlm_ext::Purpose::kEqe;
+}
+
+}  // namespace
+
 BurstPath::BurstPath(const sc_core::sc_module_name& name, LinkEnds& ends)
     : sc_module(name), ends_(ends), held_("held", this, &BurstPath::come) {}
 
 tlm::tlm_sync_enum BurstPath::request(Direction direction, tlm::tlm_generic_payload& payload,
                                       Time at, Time& left) {
-  if (!in_order_ || direction != Direction::kToHost) return travel(direction, payload, at, left);
+  if (direction != Direction::kToHost || !(in_order_ || reports(payload))) {
+    return travel(direction, payload, at, left);
+  }
   const std::uint64_t wire_bytes =
       request_tlps(ends_.rules(), payload, tlm_ext::extension_of(payload)).wire_bytes;
   const Lane& lane = ends_.lane(direction);

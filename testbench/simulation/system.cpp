@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/sc_time.h"
 #include "base/timelines.h"
+#include "config/pcie_contention.h"
 #include "link/link_port_config.h"
 #include "simulation/addresses.h"
 #include "simulation/paths.h"
@@ -97,7 +98,7 @@ Node::Node(const sc_core::sc_module_name& name, const config::Config& config, st
       nic("nic", config, identity_of(index), tables_of(host),
           link::nic_port_config(config, identity_of(index).mac), frames) {
   host.root_complex.set_link(config.pcie);
-  if (host.root_complex.minds_order()) pcie.deliver_in_order();
+  if (host.root_complex.minds_order() || config::requests_queue(config)) pcie.deliver_in_order();
   host.verbs.name_port(gid_of(config, index), identity_of(index).lid);
   if (sibling != nullptr) {
     bind_shared_slot(*sibling, 1);
@@ -154,7 +155,7 @@ DmaNode::DmaNode(const sc_core::sc_module_name& name, const config::Config& conf
       staging("staging", config.dma_device,
               translation_agent != nullptr ? static_cast<pcie::DmaIf&>(*translation_agent) : dma) {
   host.root_complex.set_link(config.pcie);
-  if (host.root_complex.minds_order()) pcie.deliver_in_order();
+  if (host.root_complex.minds_order() || config::requests_queue(config)) pcie.deliver_in_order();
   dma.socket.bind(pcie.device_target);
   pcie.host_initiator.bind(host.root_complex.dma_socket);
   host.root_complex.mmio_socket.bind(pcie.host_target);

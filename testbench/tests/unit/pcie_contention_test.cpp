@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where pcie.detail=fast becomes tlp: packets of both directions contend for something scarce.
+#include "config/pcie_contention.h"
+
 #include <gtest/gtest.h>
 
 #include <string>
@@ -35,6 +37,10 @@ TEST(PcieContention, WhatBothDirectionsContendFor) {
   const std::vector<std::pair<const char*, Settings>> kinds{
       // 150 Gb/s would be enough for 100 Gb/s of wire.
       {"memory", {{"memory.bandwidth", "149Gbps"}}},
+      {"other socket", {{"memory.numa_remote", "true"}, {"memory.numa_bandwidth", "149Gbps"}}},
+      // 2 x 136 Gb/s, of which the CPU leaves half.
+      {"DRAM",
+       {{"memory.ddio", "false"}, {"memory.dram_channels", "2"}, {"memory.cpu_traffic", "0.5"}}},
       // 8 GT/s x 8 x 128/130 and DLLPs: 58 Gb/s.
       {"slot", {{"pcie.gen", "3"}, {"pcie.lanes", "8"}}},
       // 100 Gb/s x 450 ns = 5,625 B in flight; 16 x 512 B are less than half more.
@@ -52,6 +58,11 @@ TEST(PcieContention, WhatBothDirectionsContendFor) {
     EXPECT_TRUE(by_packets(turns_around));
   }
   EXPECT_FALSE(by_packets(both_ways({{"memory.bandwidth", "151Gbps"}})));
+  EXPECT_FALSE(by_packets(
+      both_ways({{"memory.numa_remote", "true"}, {"memory.numa_bandwidth", "151Gbps"}})));
+  // The last-level cache takes the writes.
+  EXPECT_FALSE(
+      by_packets(both_ways({{"memory.dram_channels", "2"}, {"memory.cpu_traffic", "0.5"}})));
   EXPECT_FALSE(by_packets(both_ways({{"pcie.read_tags", "17"}})));
 }
 
@@ -61,6 +72,22 @@ TEST(PcieContention, CreditsForLessThanARoundTrip) {
   EXPECT_FALSE(by_packets({{"pcie.root_credits.posted_data", "768"}}));
   EXPECT_TRUE(by_packets({{"pcie.root_credits.posted_headers", "93"}}));
   EXPECT_FALSE(by_packets({{"pcie.root_credits.posted_headers", "192"}}));
+}
+
+TEST(PcieContention, ASlotInWhichAPacketTakesAsLongAsARoundTrip) {
+  // 8 GT/s x 2 x 128/130 = 15.8 Gb/s, and DLLPs; 5 GT/s x 4 x 8/10 = 16 Gb/s.
+  EXPECT_TRUE(by_packets({{"pcie.gen", "3"}, {"pcie.lanes", "2"}}));
+  EXPECT_TRUE(by_packets({{"pcie.gen", "2"}, {"pcie.lanes", "4"}}));
+  EXPECT_FALSE(by_packets({{"pcie.gen", "3"}, {"pcie.lanes", "4"}}));
+}
+
+bool in_order(const Settings& settings) { return requests_queue(load_from(settings).config); }
+
+TEST(PcieContention, SlotsWithQueues) {
+  EXPECT_FALSE(in_order({})) << "223 Gb/s for a wire of 100";
+  EXPECT_TRUE(in_order({{"link.rate", "400Gbps"}})) << "more than the slot carries";
+  EXPECT_TRUE(in_order({{"pcie.gen", "3"}, {"pcie.lanes", "8"}, {"link.rate", "25Gbps"}}))
+      << "58 Gb/s";
 }
 
 TEST(PcieContention, TheResolvedKeyTells) {
