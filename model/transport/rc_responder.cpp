@@ -67,6 +67,18 @@ void answer_in_order(QueuePair& qp) {
   }
 }
 
+/// Of a READ or an atomic.
+bool is_answer(const ResponseEntry& entry) {
+  return entry.kind == ResponseEntry::Kind::kReadResponse ||
+         entry.kind == ResponseEntry::Kind::kAtomicResponse;
+}
+
+/// Behind the last PSN of an answer to a READ or an atomic.
+std::uint32_t end_of(const ResponseEntry& answer, std::uint32_t mtu) {
+  const bool read = answer.kind == ResponseEntry::Kind::kReadResponse;
+  return psn_add(answer.psn, read ? psns_of(answer.length, mtu) : 1);
+}
+
 void remember(QueuePair& qp, const RxPlan& plan, bool atomic) {
   if (qp.resources.size() >= qp.max_dest_rd_atomic) qp.resources.pop_front();
   ResponderResource resource;
@@ -294,6 +306,36 @@ void RcTransport::repeat_atomic(QueuePair& qp, const ResponderResource& resource
   push_read_response(qp, plan, now, nullptr);
 }
 
+/// Go-back-N: who asks again takes nothing from behind the gap. So answers go on from there, in the
+/// order of their PSNs: one that has got beyond it goes back, those behind it begin anew when it is
+/// their turn, and one that is still to come says it all.
+void RcTransport::answer_again(QueuePair& qp, ResponseEntry& response) {
+  std::size_t at = 0;
+  while (at < qp.responses.size() &&
+         (!is_answer(qp.responses[at]) ||
+          psn_distance(end_of(qp.responses[at], qp.mtu), response.psn) <= 0)) {
+    ++at;
+  }
+  if (at < qp.responses.size()) {
+    ResponseEntry& waiting = qp.responses[at];
+    const std::int32_t ahead = psn_distance(response.psn, waiting.psn);
+    if (ahead >= 0) {
+      const std::uint32_t skip = static_cast<std::uint32_t>(ahead) * qp.mtu;
+      if (waiting.sent <= skip) return;
+      response.length = std::max(response.length, waiting.length - skip);
+      response.repeated = waiting.repeated;
+      response.trace = waiting.trace;
+      waiting = response;
+      return;
+    }
+    waiting.sent = 0;
+  }
+  qp.responses.push_back(response);
+  for (std::size_t i = qp.responses.size() - 1; i > at; --i) {
+    std::swap(qp.responses[i], qp.responses[i - 1]);
+  }
+}
+
 void RcTransport::push_read_response(QueuePair& qp, const RxPlan& plan, Time now,
                                      stats::MessageTrace* trace) {
   // A waiting ACK must not hold up an answer.
@@ -313,6 +355,10 @@ void RcTransport::push_read_response(QueuePair& qp, const RxPlan& plan, Time now
   response.ready = now;
   response.trace = trace;
   if (!plan.duplicate) ++qp.reads_in_service;
+  if (plan.duplicate && !config_.selective_repeat) {
+    answer_again(qp, response);
+    return;
+  }
   qp.responses.push_back(response);
   if (!plan.duplicate) return;
   if (!config_.selective_repeat) {

@@ -180,6 +180,7 @@ class RcTransport : public Transport {
   void handle_early(QueuePair& qp, const Incoming& in, Time now, RxPlan& plan);
   static void push_sack(QueuePair& qp, std::uint32_t psn, Time now);
   static void forget_early(QueuePair& qp, std::uint32_t psn);
+  static void answer_again(QueuePair& qp, ResponseEntry& response);
   static void answer_next(QueuePair& qp);
   void execute_placed(QueuePair& qp, Time now);
 
