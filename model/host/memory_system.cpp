@@ -53,18 +53,16 @@ void MemorySystem::count(const LastLevelCache::Outcome& outcome) {
   llc_misses_ += outcome.misses;
 }
 
-void MemorySystem::set_link(BitRate rate, std::uint32_t mps, std::uint32_t mrrs) {
+void MemorySystem::set_link(BitRate rate) {
   // A path that is half as fast again has a burst's data away before the next one's come.
   constexpr double kFaster = 1.5;
   slow_path_ = path_rate_.to_gbps() < kFaster * rate.to_gbps();
-  write_packet_ = mps;
-  read_request_ = mrrs;
 }
 
 bool MemorySystem::minds_order() const {
   constexpr std::uint64_t kBatch = 512;
   constexpr Time kLong = nanoseconds(10);
-  return minds_streams() || path_rate_.time_for(kBatch) > kLong;
+  return stands_by_requests() || path_rate_.time_for(kBatch) > kLong;
 }
 
 Reservation MemorySystem::enter(Time earliest, Time transfer) {
@@ -81,19 +79,14 @@ Time MemorySystem::cross(Time start, std::uint64_t bytes, RateServer& direction)
 
 Time MemorySystem::read(Time arrival, std::uint64_t address, std::uint64_t bytes, Time stream) {
   const Reservation slot = enter(arrival, path_rate_.time_for(bytes));
-  // The path spaces requests by their transfer times; within one, data streams as it comes, unless
-  // the last request's has to wait for longer than the link takes to get to it.
-  Time ready = slot.start + read_latency_;
-  if (slow_path_ && bytes > read_request_) {
-    const Time rest = path_rate_.time_for(bytes - read_request_);
-    ready += std::max(kTimeZero, rest - stream);
-  }
+  // The path spaces requests by their transfer times; within one, data streams as it comes.
+  const Time ready = slot.start + read_latency_;
   return plain_ || bytes == 0 ? ready : slow_read(slot.start, ready, address, bytes, stream);
 }
 
 Time MemorySystem::slow_read(Time start, Time ready, std::uint64_t address, std::uint64_t bytes,
                              Time stream) {
-  // What takes longer than the link holds up the rest of a burst only as far as it is slower.
+  // What takes longer than the link holds up the rest of a request only as far as it is slower.
   const auto beyond = [stream](Time transfer) { return std::max(kTimeZero, transfer - stream); };
   if (remote_) ready += numa_latency_ + beyond(cross(start, bytes, socket_in_));
   if (!llc_) return ready;
@@ -103,18 +96,13 @@ Time MemorySystem::slow_read(Time start, Time ready, std::uint64_t address, std:
   return ready + dram_latency_ + beyond(dram_.read(start, address, outcome.misses) - start);
 }
 
-Time MemorySystem::write(Time arrival, std::uint64_t address, std::uint64_t bytes, Time stream) {
+Time MemorySystem::write(Time arrival, std::uint64_t address, std::uint64_t bytes) {
   const std::uint32_t partial = partial_lines(address, bytes);
   partial_lines_ += partial;
   const Time transfer =
       path_rate_.time_for(bytes) + partial_line_time_ * static_cast<std::int64_t>(partial);
-  const Reservation slot = enter(arrival - stream, transfer);
-  Time taken = std::max(arrival, slot.start + stream);
-  if (slow_path_ && bytes > write_packet_) {
-    taken = std::max(taken, slot.start + transfer - path_rate_.time_for(write_packet_));
-  }
-  return plain_ || bytes == 0 ? taken + write_latency_
-                              : slow_write(slot.start, taken, address, bytes, partial);
+  const Time start = enter(arrival, transfer).start;
+  return plain_ || bytes == 0 ? start + write_latency_ : slow_write(start, address, bytes, partial);
 }
 
 Time MemorySystem::deliver_interrupt(Time arrival, std::uint64_t bytes) {
@@ -136,11 +124,10 @@ LastLevelCache::Outcome MemorySystem::place(std::uint64_t address, std::uint64_t
   return outcome;
 }
 
-Time MemorySystem::slow_write(Time start, Time arrival, std::uint64_t address, std::uint64_t bytes,
+Time MemorySystem::slow_write(Time start, std::uint64_t address, std::uint64_t bytes,
                               std::uint32_t partial) {
-  Time visible = arrival + write_latency_;
-  if (remote_)
-    visible = std::max(visible, start + cross(start, bytes, socket_out_) + write_latency_);
+  Time visible = start + write_latency_;
+  if (remote_) visible += cross(start, bytes, socket_out_);
   const LastLevelCache::Outcome outcome = place(address, bytes, partial);
   if (llc_) count(outcome);
   if (outcome.missed_partial > 0) {

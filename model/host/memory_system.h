@@ -24,21 +24,22 @@ class MemorySystem : public MemoryWatcher {
   MemorySystem(const std::string& name, const config::MemoryConfig& config);
 
   /// A read of `bytes` (0: a flush) that reaches memory at `arrival`: when its first data is there,
-  /// or so much later that the last is there in time, `stream` after the first on the link.
+  /// or so much later that the last is there in time, `stream` after the first on the link. One
+  /// request, unless stands_by_requests() is false.
   Time read(Time arrival, std::uint64_t address, std::uint64_t bytes, Time stream = kTimeZero);
-  /// A posted write whose last byte reaches memory at `arrival`, `stream` after its first packet:
-  /// when the CPU sees it.
-  Time write(Time arrival, std::uint64_t address, std::uint64_t bytes, Time stream = kTimeZero);
+  /// A posted write whose last byte reaches memory at `arrival`: when the CPU sees it. One packet,
+  /// likewise.
+  Time write(Time arrival, std::uint64_t address, std::uint64_t bytes);
   /// By how much later a core's access to the device gets there, if it is on the other socket, too.
   Time socket_crossing() const { return remote_ ? numa_latency_ : kTimeZero; }
   /// A message-signalled interrupt takes the path of a write, but goes to no memory.
   Time deliver_interrupt(Time arrival, std::uint64_t bytes);
 
-  /// What brings the accesses: TLPs at `rate`, of at most `mps` data each, and read requests of
-  /// `mrrs` bytes.
-  void set_link(BitRate rate, std::uint32_t mps, std::uint32_t mrrs);
-  /// Whether it matters how long the link takes for an access.
-  bool minds_streams() const { return !plain_ || slow_path_; }
+  /// What brings the accesses: TLPs at `rate`.
+  void set_link(BitRate rate);
+  /// Whether each request has to be asked for by itself: it takes time of its own, so that those of
+  /// a burst wait for each other. Else a burst is as good as one of them.
+  bool stands_by_requests() const { return !plain_ || slow_path_; }
   /// Whether it matters which of two accesses at nearly the same time is the first: a batch of WQEs
   /// occupies the path, or what is behind it, for long.
   bool minds_order() const;
@@ -67,8 +68,7 @@ class MemorySystem : public MemoryWatcher {
  private:
   Time slow_read(Time start, Time ready, std::uint64_t address, std::uint64_t bytes, Time stream);
   /// When the last byte is where it goes to, for one that is served from `start` on.
-  Time slow_write(Time start, Time arrival, std::uint64_t address, std::uint64_t bytes,
-                  std::uint32_t partial);
+  Time slow_write(Time start, std::uint64_t address, std::uint64_t bytes, std::uint32_t partial);
   LastLevelCache::Outcome place(std::uint64_t address, std::uint64_t bytes, std::uint32_t partial);
   void count(const LastLevelCache::Outcome& outcome);
   /// Takes the path; its stretch of time.
@@ -92,9 +92,7 @@ class MemorySystem : public MemoryWatcher {
   BitRate path_rate_;
   /// Reads and writes come to it over pipelines of different lengths.
   PipelineServer path_;
-  bool slow_path_ = false;          ///< not much faster than the link
-  std::uint32_t write_packet_ = 0;  ///< bytes
-  std::uint32_t read_request_ = 0;
+  bool slow_path_ = false;  ///< not much faster than the link
   RateServer socket_in_;
   RateServer socket_out_;
   std::optional<LastLevelCache> llc_;

@@ -38,10 +38,10 @@ RootComplex::RootComplex(const sc_core::sc_module_name& name,
 
 void RootComplex::set_link(const config::PcieConfig& config) {
   if (OrderingPoint::matters(config)) own_order_.point.emplace(name(), config);
-  link_rules_.mrrs = config.mrrs;
-  link_rules_.mps = config.mps;
+  link_rules_ = protocol::tlp_rules(config.gen, config.mps, config.mrrs, config.rcb);
+  link_rules_.completion_size = std::min(config.completion_size, config.mps);
   link_rate_ = protocol::tlp_rate(config.gen, config.lanes, config.mps, config.dllp_overhead);
-  memory_system_.set_link(link_rate_, config.mps, config.mrrs);
+  memory_system_.set_link(link_rate_);
   ats_ = config.atc.enabled;
 }
 
@@ -160,6 +160,55 @@ Time RootComplex::stream_of(bool read, std::uint64_t address, std::uint32_t byte
   return whole - whole / static_cast<std::int64_t>(all.tlps);
 }
 
+Time RootComplex::read_memory(Time arrival, std::uint64_t address, std::uint32_t bytes) {
+  if (!memory_system_.stands_by_requests() || !link_rate_.valid()) {
+    return memory_system_.read(arrival, address, bytes);
+  }
+  if (bytes <= link_rules_.mrrs) {
+    return memory_system_.read(arrival, address, bytes, stream_of(true, address, bytes));
+  }
+  answers_.clear();
+  const Time request = link_rate_.time_for(link_rules_.request_overhead);
+  while (bytes > 0) {
+    const std::uint32_t piece = protocol::first_read_request(link_rules_, address, bytes);
+    const Time ready =
+        memory_system_.read(arrival, address, piece, stream_of(true, address, piece));
+    const std::uint64_t wire = protocol::completion_tlps(link_rules_, address, piece).wire_bytes;
+    answers_.push_back({ready, link_rate_.time_for(wire)});
+    arrival += request;
+    address += piece;
+    bytes -= piece;
+  }
+  // Completions go out request by request as they are ready; the burst's are one stream, which has
+  // to begin so late that none is ahead of its data.
+  std::sort(answers_.begin(), answers_.end(),
+            [](const Answer& a, const Answer& b) { return a.ready < b.ready; });
+  Time begin{0};
+  Time before{0};
+  for (const Answer& answer : answers_) {
+    begin = std::max(begin, answer.ready - before);
+    before += answer.wire;
+  }
+  return begin;
+}
+
+Time RootComplex::write_memory(Time arrival, std::uint64_t address, std::uint32_t bytes) {
+  if (!memory_system_.stands_by_requests() || bytes <= link_rules_.mps || !link_rate_.valid()) {
+    return memory_system_.write(arrival, address, bytes);
+  }
+  std::uint64_t to_come = protocol::write_tlps(link_rules_, address, bytes).wire_bytes;
+  Time visible{0};
+  while (bytes > 0) {
+    const std::uint32_t packet = protocol::first_write(link_rules_, address, bytes);
+    to_come -= packet + link_rules_.request_overhead;
+    const Time at = arrival - link_rate_.time_for(to_come);
+    visible = std::max(visible, memory_system_.write(at, address, packet));
+    address += packet;
+    bytes -= packet;
+  }
+  return visible;
+}
+
 Time RootComplex::schedule(const tlm::tlm_generic_payload& payload, Time arrival) {
   const std::uint32_t bytes = payload.get_data_length();
   const std::uint64_t address = payload.get_address();
@@ -167,10 +216,8 @@ Time RootComplex::schedule(const tlm::tlm_generic_payload& payload, Time arrival
   const bool relaxed = extension.relaxed_ordering;
   const bool read = payload.is_read();
   if (const auto elsewhere = schedule_elsewhere(payload, extension, arrival)) return *elsewhere;
-  const bool matters = memory_system_.minds_streams() || order_->point;
-  const Time stream = matters ? stream_of(read, address, bytes) : kTimeZero;
-  Time instant = read ? memory_system_.read(arrival, address, bytes, stream)
-                      : memory_system_.write(arrival, address, bytes, stream);
+  Time instant =
+      read ? read_memory(arrival, address, bytes) : write_memory(arrival, address, bytes);
   if (read && line_latency_ > kTimeZero) instant += further_lines(address, bytes);
   // Waits hold up their own request only, so they are added to what memory takes: it serves others
   // meanwhile.
@@ -182,7 +229,10 @@ Time RootComplex::schedule(const tlm::tlm_generic_payload& payload, Time arrival
     }
     return writes.read({sim_now(), arrival, instant}, address, bytes);
   }
-  if (order_->point) instant = order_->point->admit(instant, stream, address, bytes, relaxed);
+  if (order_->point) {
+    const Time stream = stream_of(false, address, bytes);
+    instant = order_->point->admit(instant, stream, address, bytes, relaxed);
+  }
   const WriteOrder::Request write{sim_now(), arrival, instant};
   return relaxed ? writes.relaxed(write, address, bytes) : writes.strict(write);
 }

@@ -115,6 +115,12 @@ class RootComplex : public sc_core::sc_module,
   void reset_statistics(Time now);
 
  private:
+  /// To one request of a burst.
+  struct Answer {
+    Time ready{0};
+    Time wire{0};
+  };
+
   tlm::tlm_sync_enum nb_transport_fw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
                                      sc_core::sc_time& delay) override;
   void b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) override;
@@ -146,6 +152,9 @@ class RootComplex : public sc_core::sc_module,
   /// Reads, changes and writes 8 bytes at one instant.
   bool atomic_access(std::uint64_t address, std::uint8_t* original,
                      const tlm_ext::AtomicOperands& operands);
+  /// As MemorySystem's, of a burst as well.
+  Time read_memory(Time arrival, std::uint64_t address, std::uint32_t bytes);
+  Time write_memory(Time arrival, std::uint64_t address, std::uint32_t bytes);
   /// What the translation of an access adds to the time that memory takes.
   Time translate(const tlm::tlm_generic_payload& payload, Time arrival);
   Time stream_of(bool read, std::uint64_t address, std::uint32_t bytes) const;
@@ -167,7 +176,8 @@ class RootComplex : public sc_core::sc_module,
   Time ats_latency_;
   Ring<MmioReader*> invalidations_;  ///< waiting for the device's answers, in order
   tlm_ext::PayloadPool payloads_;
-  WriteOrder peer_writes_;  ///< of their own: PCIe keeps no order of writes on different ways
+  WriteOrder peer_writes_;       ///< of their own: PCIe keeps no order of writes on different ways
+  std::vector<Answer> answers_;  ///< kept for its storage
   std::uint64_t faults_ = 0;
   EventQueue<RootComplex, tlm::tlm_generic_payload*> pending_;
   EventQueue<RootComplex, tlm_ext::PooledPayload*> registers_read_;

@@ -55,25 +55,23 @@ void expect_time(Time time, std::int64_t ns) {
 }
 
 TEST(MemorySystem, APathThatIsSlowerThanTheLink) {
-  // 1 B/ns, and a link of 2 B/ns with packets of 256 B and read requests of 512: 4 KiB take 2048 ns
-  // of the link, 4096 of the path.
+  // 1 B/ns, and a link of 2 B/ns: requests wait for each other, each for itself.
   config::MemoryConfig config = round_config();
   config.bandwidth = BitRate::gbps(8);
   config.llc_size = 0;
   MemorySystem memory("memory", config);
-  memory.set_link(BitRate::gbps(16), 256, 512);
-  EXPECT_TRUE(memory.minds_streams());
-  // The last request's data wait for 3584 ns, of which the link needs 1792 to get to them.
+  memory.set_link(BitRate::gbps(16));
+  EXPECT_TRUE(memory.stands_by_requests());
   const Time far = microseconds(100);
-  expect_time(memory.read(far, 0, 4096, nanoseconds(1792)) - far, 3584 - 1792 + 100);
-  // Of a write the first packet comes 1920 ns before the last; the last one's turn is 3840 after
-  // the first one's.
+  for (std::uint32_t i = 0; i < 8; ++i) {
+    expect_time(memory.read(far, i * 512, 512) - far, 512 * i + 100);
+  }
   const Time later = microseconds(200);
-  expect_time(memory.write(later, 0, 4096, nanoseconds(1920)) - later, 3840 - 1920 + 50);
-  // The next one has the path behind it: 4096 ns after that write's first packet.
-  expect_time(memory.write(later, 4096, 64) - later, 4096 - 1920 + 50);
-  memory.set_link(BitRate::gbps(4), 256, 512);
-  EXPECT_FALSE(memory.minds_streams());
+  for (std::uint32_t i = 0; i < 16; ++i) {
+    expect_time(memory.write(later, i * 256, 256) - later, 256 * i + 50);
+  }
+  memory.set_link(BitRate::gbps(4));
+  EXPECT_FALSE(memory.stands_by_requests());
 }
 
 TEST(MemorySystem, WhoComesSoonerDoesNotWaitForWhoComesLater) {
