@@ -193,18 +193,28 @@ Time RootComplex::read_memory(Time arrival, std::uint64_t address, std::uint32_t
 }
 
 Time RootComplex::write_memory(Time arrival, std::uint64_t address, std::uint32_t bytes) {
-  if (!memory_system_.stands_by_requests() || bytes <= link_rules_.mps || !link_rate_.valid()) {
+  if (bytes <= link_rules_.mps || !link_rate_.valid()) {
     return memory_system_.write(arrival, address, bytes);
   }
+  if (!memory_system_.stands_by_requests()) {
+    // The packets cross the path as they come.
+    const Time stream = stream_of(false, address, bytes);
+    return memory_system_.write(arrival - stream, address, bytes) + stream;
+  }
   std::uint64_t to_come = protocol::write_tlps(link_rules_, address, bytes).wire_bytes;
+  std::uint64_t from = address;
   Time visible{0};
   while (bytes > 0) {
     const std::uint32_t packet = protocol::first_write(link_rules_, address, bytes);
     to_come -= packet + link_rules_.request_overhead;
-    const Time at = arrival - link_rate_.time_for(to_come);
-    visible = std::max(visible, memory_system_.write(at, address, packet));
     address += packet;
     bytes -= packet;
+    // A line that two packets of a burst share is written once, whole.
+    const std::uint64_t to = bytes == 0 ? address : address - address % LastLevelCache::kLineBytes;
+    if (to == from) continue;
+    const Time at = arrival - link_rate_.time_for(to_come);
+    visible = std::max(visible, memory_system_.write(at, from, to - from));
+    from = to;
   }
   return visible;
 }
