@@ -16,7 +16,8 @@ namespace {
 /// those that are handed over later and come sooner.
 bool reports(const tlm::tlm_generic_payload& payload) {
   const tlm_ext::Purpose purpose = tlm_ext::extension_of(payload).purpose;
-  return purpose == tlm_ext::Purpose::kCqe || purpose == tlm_ext::Purpose::kEqe;
+  return purpose == tlm_ext::Purpose::kCqe || purpose == tlm_ext::Purpose::kEqe ||
+         purpose == tlm_ext::Purpose::kMsix;
 }
 
 }  // namespace
