@@ -196,15 +196,39 @@ std::string stalls(const UnitResult& unit) {
   return text;
 }
 
-std::string units(const Result& result) {
-  std::vector<const UnitResult*> active;
-  for (const UnitResult& unit : result.units) {
-    if (unit.utilization >= 0.0005 || unit.occupancy_max > 0 || !stalls(unit).empty()) {
-      active.push_back(&unit);
-    }
+struct UnitRow {
+  double utilization;
+  std::string name;
+  std::string queue_mean;
+  std::string queue_max;
+  std::string stalls;
+};
+
+/// An application's cores are a unit as well; the time in which they only look is none of it.
+std::vector<UnitRow> core_rows(const Result& result) {
+  std::vector<UnitRow> rows;
+  for (std::size_t i = 0; i < result.hosts.size(); ++i) {
+    const HostResult& host = result.hosts[i];
+    const double useful = std::clamp(host.cpu_busy - host.cpu_polling, 0.0, 1.0);
+    const std::string polling =
+        host.cpu_polling >= 0.0005 ? "polling " + percent(host.cpu_polling) : std::string();
+    if (useful < 0.0005) continue;
+    rows.push_back({useful, "host" + std::to_string(i) + ".cpu", "", "", polling});
   }
-  std::stable_sort(active.begin(), active.end(), [](const UnitResult* a, const UnitResult* b) {
-    return a->utilization > b->utilization;
+  return rows;
+}
+
+std::string units(const Result& result) {
+  std::vector<UnitRow> active = core_rows(result);
+  for (const UnitResult& unit : result.units) {
+    const bool queues = unit.occupancy_max > 0;
+    const std::string stalled = stalls(unit);
+    if (unit.utilization < 0.0005 && !queues && stalled.empty()) continue;
+    active.push_back({unit.utilization, unit.name, queues ? fixed(unit.occupancy_mean, 1) : "",
+                      queues ? grouped(unit.occupancy_max) : "", stalled});
+  }
+  std::stable_sort(active.begin(), active.end(), [](const UnitRow& a, const UnitRow& b) {
+    return a.utilization > b.utilization;
   });
   if (active.empty()) return {};
   Table table({{"unit", Align::kLeft},
@@ -213,10 +237,8 @@ std::string units(const Result& result) {
                {"max", Align::kRight},
                {"stalled, by cause", Align::kLeft}});
   for (std::size_t i = 0; i < std::min(active.size(), kMaxRows); ++i) {
-    const UnitResult& unit = *active[i];
-    const bool queues = unit.occupancy_max > 0;
-    table.add({unit.name, percent(unit.utilization), queues ? fixed(unit.occupancy_mean, 1) : "",
-               queues ? grouped(unit.occupancy_max) : "", stalls(unit)});
+    const UnitRow& unit = active[i];
+    table.add({unit.name, percent(unit.utilization), unit.queue_mean, unit.queue_max, unit.stalls});
   }
   return section("Units, the busiest first", table.text() + and_more(active.size()));
 }
