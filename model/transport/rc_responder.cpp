@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <limits>
-#include <utility>
 
 #include "protocol/aeth.h"
 #include "protocol/psn.h"
@@ -38,33 +37,14 @@ const ResponderResource* find_resource(const QueuePair& qp, std::uint32_t psn) {
   return nullptr;
 }
 
-/// The first answer to `resource`'s READ; null: all of it has been planned.
-ResponseEntry* first_answer(QueuePair& qp, const ResponderResource& resource) {
-  for (std::size_t i = 0; i < qp.responses.size(); ++i) {
-    ResponseEntry& response = qp.responses[i];
-    const bool original = response.kind == ResponseEntry::Kind::kReadResponse && !response.repeated;
-    if (!original) continue;
-    const std::int32_t offset = psn_distance(response.psn, resource.psn);
-    if (offset >= 0 && offset < static_cast<std::int32_t>(resource.psn_count)) return &response;
-  }
-  return nullptr;
-}
-
 /// Packets of the answer to `resource`'s request that have been planned: all, if it is over.
-std::uint32_t answered_packets(QueuePair& qp, const ResponderResource& resource) {
-  const ResponseEntry* answer = first_answer(qp, resource);
-  return answer == nullptr ? resource.psn_count : answer->sent / qp.mtu;
-}
-
-/// Go-back-N: who asks again takes nothing that comes before what it misses, so the newest answer
-/// goes before all that has a later PSN and waits here.
-void answer_in_order(QueuePair& qp) {
-  const std::uint32_t psn = qp.responses.back().psn;
-  for (std::size_t i = qp.responses.size() - 1; i > 0; --i) {
-    const ResponseEntry& before = qp.responses[i - 1];
-    if (psn_distance(psn_add(before.psn, before.sent / qp.mtu), psn) <= 0) return;
-    std::swap(qp.responses[i], qp.responses[i - 1]);
+std::uint32_t answered_packets(const QueuePair& qp, const ResponderResource& resource) {
+  for (std::size_t i = 0; i < qp.responses.size(); ++i) {
+    const ResponseEntry& response = qp.responses[i];
+    const bool original = response.kind == ResponseEntry::Kind::kReadResponse && !response.repeated;
+    if (original && response.psn == resource.psn) return response.sent / qp.mtu;
   }
+  return resource.psn_count;
 }
 
 /// Of a READ or an atomic.
@@ -267,10 +247,7 @@ void RcTransport::handle_duplicate(QueuePair& qp, const Incoming& in, Time now, 
   plan.address = in.reth.va;
   plan.rkey = in.reth.rkey;
   plan.message_length = in.reth.dma_length;
-  if (!config_.selective_repeat) {
-    go_back(qp, *resource, plan);
-    return;
-  }
+  if (!config_.selective_repeat) return;
   // It would overtake the rest of the first answer, which is still to come: only what has left.
   const std::uint64_t answered = std::uint64_t{answered_packets(qp, *resource)} * qp.mtu;
   if (skip >= answered) {
@@ -278,22 +255,6 @@ void RcTransport::handle_duplicate(QueuePair& qp, const Incoming& in, Time now, 
   } else if (skip + plan.message_length > answered) {
     plan.message_length = static_cast<std::uint32_t>(answered - skip);
   }
-}
-
-/// A first answer that is not over begins again where the requester misses data: the rest of it
-/// would be sent in vain, and a second answer behind it.
-void RcTransport::go_back(QueuePair& qp, const ResponderResource& resource, RxPlan& plan) {
-  ResponseEntry* answer = first_answer(qp, resource);
-  if (answer == nullptr) return;
-  const bool to_the_end = plan.address + plan.message_length == answer->address + answer->length;
-  if (!to_the_end) return;  // of somebody who asks for parts: answered besides
-  if (plan.address < answer->address + answer->sent) {
-    answer->psn = plan.psn;
-    answer->address = plan.address;
-    answer->length = plan.message_length;
-    answer->sent = 0;
-  }
-  plan = RxPlan{};  // the first answer serves
 }
 
 void RcTransport::repeat_atomic(QueuePair& qp, const ResponderResource& resource, Time now) {
@@ -360,12 +321,7 @@ void RcTransport::push_read_response(QueuePair& qp, const RxPlan& plan, Time now
     return;
   }
   qp.responses.push_back(response);
-  if (!plan.duplicate) return;
-  if (!config_.selective_repeat) {
-    answer_in_order(qp);
-  } else if (read) {
-    answer_next(qp);
-  }
+  if (config_.selective_repeat && plan.duplicate && read) answer_next(qp);
 }
 
 void RcTransport::accept(QueuePair& qp, const RxPlan& plan, Time now, stats::MessageTrace* trace) {

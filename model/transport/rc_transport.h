@@ -168,7 +168,6 @@ class RcTransport : public Transport {
   // Responder.
   void handle_request(QueuePair& qp, const Incoming& in, Time now, RxPlan& plan);
   void handle_duplicate(QueuePair& qp, const Incoming& in, Time now, RxPlan& plan);
-  static void go_back(QueuePair& qp, const ResponderResource& resource, RxPlan& plan);
   void repeat_atomic(QueuePair& qp, const ResponderResource& resource, Time now);
   void push_read_response(QueuePair& qp, const RxPlan& plan, Time now, stats::MessageTrace* trace);
   void push_ack(QueuePair& qp, std::uint32_t psn, Time now);
