@@ -101,6 +101,7 @@ struct CpuConfig {
   bool doorbell_readback;    ///< a register is read after each doorbell
   Time lock_transfer;        ///< a shared register's lock moves on, for each core at it
   Time doorbell_stall;       ///< and how long the core waits once the store has left
+  Time blueflame_stall;      ///< and how much longer when that was a WQE
   bool doorbell_lock;        ///< who stores a WQE to a shared register keeps others out
   std::uint32_t doorbell_registers;  ///< shared by all QPs of a host; 0: each has its own
   Time lock_wait;                    ///< a shared QP's lock comes from another thread's core

@@ -10,6 +10,11 @@
 namespace rnic::config {
 
 enum class SqPolicy { kRoundRobin, kWeighted, kStrict };
+/// Which lone WQEs the driver writes to the device by MMIO (nic.blueflame).
+enum class BlueFlameOps {
+  kAll,            ///< whatever is small enough (mlx5)
+  kInlineAndReads  ///< what has no payload to be fetched (mlx4)
+};
 /// Whether a region's local and remote key are one value (mlx5) or have an MPT entry each.
 enum class KeyPolicy { kShared, kDistinct };
 enum class Replacement { kLru, kRandom, kTreePlru };
@@ -69,6 +74,7 @@ struct NicConfig {
   SqPolicy sq_scheduler;
   std::vector<std::uint64_t> sq_weights;  ///< of service level 0, 1 ...; the last for the others
   bool blueflame;
+  BlueFlameOps blueflame_ops;
   std::uint32_t blueflame_blocks;  ///< largest WQE written by MMIO, 64 B blocks
   std::uint32_t max_inline;
   std::uint32_t max_sge;

@@ -331,6 +331,10 @@ void add_cpu(ParameterTable& table) {
       .range(0, kMillisecond)
       .fitted("0: part of cpu.doorbell_cost; presets of hosts tell latency and rate apart")
       .means("time a core waits after a doorbell has left it, as for its write-combining buffer");
+  table.time("cpu.blueflame_stall", RNIC_FIELD(cpu.blueflame_stall), "0ns")
+      .range(0, kMillisecond)
+      .assumed("part of cpu.doorbell_stall, which fits devices whose every lone WQE is written")
+      .means("time a core waits besides cpu.doorbell_stall after it has written a WQE (BlueFlame)");
   table.count("cpu.doorbell_registers", RNIC_FIELD(cpu.doorbell_registers), "unlimited")
       .range(1, 65536)
       .or_word("unlimited", 0)

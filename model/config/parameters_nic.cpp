@@ -61,6 +61,14 @@ void add_work_queue(ParameterTable& table) {
   table.flag("nic.blueflame", RNIC_FIELD(nic.blueflame), "true")
       .datasheet("mlx5 (rdma-core, providers/mlx5/qp.c): a single WQE is written to the device")
       .means("whether a lone small WQE is written by MMIO instead of being fetched");
+  table
+      .choice<BlueFlameOps>(
+          "nic.blueflame_ops", RNIC_CHOICE(nic.blueflame_ops), "all",
+          {{"all", BlueFlameOps::kAll}, {"inline_and_reads", BlueFlameOps::kInlineAndReads}})
+      .datasheet("mlx5 (rdma-core, providers/mlx5/qp.c): whatever the operation")
+      .means(
+          "which lone WQEs nic.blueflame is for: all; those without payload to be fetched (inline "
+          "data, READs, WRITEs of nothing), while others are rung for and fetched");
   table.count("nic.blueflame_blocks", RNIC_FIELD(nic.blueflame_blocks), "4")
       .range(1, 16)
       .in("blocks")

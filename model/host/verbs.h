@@ -329,9 +329,12 @@ class Context : public sc_core::sc_module, public stats::Instruments, public Int
                   const std::uint8_t* bytes, std::uint32_t count);
   static void note_trace(QueuePair& qp, std::uint32_t slot, stats::MessageTrace* trace);
   /// Spends `cost` storing to the queue pair's doorbell register, once that is free. A shared one
-  /// is held until the stores have left (cpu.doorbell_stall), which the caller spends.
-  void use_register(Core& core, const QueuePair& qp, Time cost);
-  void ring_doorbell(Core& core, QueuePair& qp, std::uint32_t posted, std::uint32_t last_blocks);
+  /// is held until the stores have left (`stall`), which the caller spends.
+  void use_register(Core& core, const QueuePair& qp, Time cost, Time stall);
+  /// Whether this WQE is written to the device when it is posted alone (nic.blueflame*).
+  bool may_push(const protocol::SendWqe& wqe) const;
+  /// Tells the device of `posted` WQEs; a lone one of `push_blocks` (0: none) is written to it.
+  void ring_doorbell(Core& core, QueuePair& qp, std::uint32_t posted, std::uint32_t push_blocks);
   /// When `lines` write-combined lines leave the host; the core waits for a free buffer.
   /// Stores a WQE without a lock: each block leaves as it is filled, the last at `last`.
   void store_blocks(const QueuePair& qp, Time last, const std::uint8_t* push, std::uint32_t blocks);

@@ -170,14 +170,15 @@ Status Context::post_send(Core& core, QueuePair& qp, const SendWr* wrs, std::uin
                           std::uint32_t* bad) {
   Status status = Status::kOk;
   std::uint32_t posted = 0;
-  std::uint32_t blocks = 0;
+  std::uint32_t push_blocks = 0;
   for (; posted < count; ++posted) {
     const SendWr& wr = wrs[posted];
     status = check_send(qp, wr);
     if (status == Status::kOk) status = fill_wqe(wr, qp);
     if (status != Status::kOk) break;
     scratch_.index = qp.sq_head;
-    blocks = scratch_.blocks;
+    const std::uint32_t blocks = scratch_.blocks;
+    push_blocks = may_push(scratch_) ? blocks : 0;
     const std::uint32_t bytes = blocks * kWqeBlockBytes;
     scratch_bytes_.resize(bytes);
     protocol::encode_wqe(scratch_, qp.qpn, scratch_bytes_.data());
@@ -197,7 +198,7 @@ Status Context::post_send(Core& core, QueuePair& qp, const SendWr* wrs, std::uin
     }
   }
   if (bad != nullptr) *bad = posted;
-  if (posted > 0) ring_doorbell(core, qp, posted, blocks);
+  if (posted > 0) ring_doorbell(core, qp, posted, push_blocks);
   for (std::uint32_t i = 0; i < posted; ++i) {
     if (wrs[i].trace != nullptr) wrs[i].trace->mark(stats::Stage::kPost, core.now());
   }
@@ -212,7 +213,7 @@ void Context::note_trace(QueuePair& qp, std::uint32_t slot, stats::MessageTrace*
   traces[slot] = trace;
 }
 
-void Context::use_register(Core& core, const QueuePair& qp, Time cost) {
+void Context::use_register(Core& core, const QueuePair& qp, Time cost, Time stall) {
   if (doorbell_registers_.empty() || !cpu_.doorbell_lock) {
     core.spend(cost);
     return;
@@ -229,39 +230,50 @@ void Context::use_register(Core& core, const QueuePair& qp, Time cost) {
     shared.last = &core;
   }
   // The stores must have left before anybody else's: the core waits for that under the lock.
-  const Time end = shared.lock.reserve(now, cost + cpu_.doorbell_stall).end;
+  const Time end = shared.lock.reserve(now, cost + stall).end;
   shared.ends.push_back(end);
-  core.spend(end - cpu_.doorbell_stall - now);
+  core.spend(end - stall - now);
+}
+
+bool Context::may_push(const protocol::SendWqe& wqe) const {
+  if (!nic_.blueflame || wqe.blocks > nic_.blueflame_blocks) return false;
+  if (nic_.blueflame_ops == config::BlueFlameOps::kAll) return true;
+  // As mlx4_post_send's `inl` (rdma-core, providers/mlx4/qp.c).
+  if (wqe.inline_data) return wqe.length > 0;
+  const bool is_write = wqe.opcode == WqeOpcode::kWrite || wqe.opcode == WqeOpcode::kWriteImm;
+  return wqe.opcode == WqeOpcode::kRead || (is_write && wqe.sge_count == 0);
 }
 
 void Context::ring_doorbell(Core& core, QueuePair& qp, std::uint32_t posted,
-                            std::uint32_t last_blocks) {
+                            std::uint32_t push_blocks) {
   std::uint8_t record[4];
   protocol::store_be32(record, qp.sq_head);
   memory_.write(qp.doorbell_record + protocol::DoorbellRecord::kSendOffset, record, sizeof record);
-  if (nic_.blueflame && posted == 1 && last_blocks <= nic_.blueflame_blocks) {
+  if (posted == 1 && push_blocks > 0) {
     // Write combining: the core fills the lines, then the fence waits until they have left.
     ++stats_.blueflames;
+    const Time stall = cpu_.doorbell_stall + cpu_.blueflame_stall;
     // Waiting for a register lets other threads post meanwhile, so the bytes move away first.
     std::array<std::uint8_t, std::size_t{protocol::kMaxWqeBlocks} * kWqeBlockBytes> push;
-    std::copy_n(scratch_bytes_.data(), last_blocks * kWqeBlockBytes, push.begin());
+    std::copy_n(scratch_bytes_.data(), push_blocks * kWqeBlockBytes, push.begin());
     use_register(core, qp,
                  cpu_.doorbell_cost + 2 * cpu_.fence_cost +
-                     cpu_.blueflame_cost_per_64b * static_cast<std::int64_t>(last_blocks));
+                     cpu_.blueflame_cost_per_64b * static_cast<std::int64_t>(push_blocks),
+                 stall);
     const Time leaves =
-        cpu_.wc_line_interval > kTimeZero ? combine_writes(core, last_blocks) : core.now();
+        cpu_.wc_line_interval > kTimeZero ? combine_writes(core, push_blocks) : core.now();
     if (cpu_.doorbell_lock) {
       store_buffer_.store(leaves, protocol::BarLayout::kSendDoorbell, push.data(),
-                          last_blocks * kWqeBlockBytes, tlm_ext::Purpose::kBlueFlame);
+                          push_blocks * kWqeBlockBytes, tlm_ext::Purpose::kBlueFlame);
     } else {
-      store_blocks(qp, leaves, push.data(), last_blocks);
+      store_blocks(qp, leaves, push.data(), push_blocks);
     }
     if (cpu_.doorbell_readback) read_register(core, protocol::BarLayout::kClock);
-    core.spend(cpu_.doorbell_stall);
+    core.spend(stall);
     return;
   }
   ++stats_.doorbells;
-  use_register(core, qp, cpu_.doorbell_cost + cpu_.fence_cost);
+  use_register(core, qp, cpu_.doorbell_cost + cpu_.fence_cost, cpu_.doorbell_stall);
   std::uint8_t bytes[protocol::SendDoorbell::kBytes];
   protocol::SendDoorbell{qp.qpn, qp.sq_head}.encode(bytes);
   store_buffer_.store(core.now(), protocol::BarLayout::kSendDoorbell, bytes, sizeof bytes,
