@@ -122,6 +122,20 @@ const Condition kSelective{
     "transport.recovery=selective_repeat"};
 const Condition kPaths{[](const Config& c) { return c.link.paths > 1; }, "link.paths"};
 
+const Condition kSwitched{[](const Config& c) { return c.pcie.switches > 0; }, "pcie.switches"};
+const Condition kRetimed{[](const Config& c) { return c.pcie.retimers > 0; }, "pcie.retimers"};
+const Condition kOrdered{[](const Config& c) { return c.pcie.ordering_time > kTimeZero; },
+                         "pcie.ordering_time"};
+const Condition kLinesLimited{[](const Config& c) { return c.cpu.wc_line_interval > kTimeZero; },
+                              "cpu.wc_line_interval"};
+const Condition kCacheTracked{[](const Config& c) { return c.memory.llc_size > 0; },
+                              "memory.llc_size: without one all reads hit"};
+/// Nothing comes to DRAM where reads are taken to hit and writes to stay in the cache.
+const Condition kReachesDram{
+    [](const Config& c) { return c.memory.llc_size > 0 || !c.memory.ddio; },
+    "memory.llc_size or memory.ddio=false: nothing comes to DRAM"};
+const Condition kDma{is_dma_run, "workload.op=dma_*"};
+
 /// That nobody chooses a path for each packet is what all but RC's plain WRITEs are like.
 const Condition kPathChosen{
     [](const Config& c) {
@@ -252,6 +266,16 @@ const Rule kRules[] = {
     {"workload.recv_batch", kTakesRecvs},
     {"workload.recv_cost", kTakesRecvs},
     {"workload.inline_max", kInlines},
+    {"workload.window", kDma},
+    {"dma_device.", kDma},
+    {"pcie.switch_latency", kSwitched},
+    {"pcie.retimer_latency", kRetimed},
+    {"pcie.ordering_overlap", kOrdered},
+    {"cpu.wc_buffers", kLinesLimited},
+    {"memory.llc_ways", kCacheTracked},
+    {"memory.ddio_ways", kCacheTracked},
+    {"memory.dram_", kReachesDram},
+    {"memory.cpu_traffic", kReachesDram},
 };
 
 /// Faults at a time, of nobody.

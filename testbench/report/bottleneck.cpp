@@ -2,13 +2,14 @@
 #include "report/bottleneck.h"
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 
 #include "protocol/work_request.h"
 #include "report/drops.h"
 #include "report/format.h"
+#include "report/limit_sentence.h"
 #include "report/resources.h"
+#include "report/waits.h"
 
 namespace rnic::testbench {
 namespace {
@@ -20,39 +21,6 @@ constexpr const char* kRecovery = "transport.recovery";
 
 bool is_flush(const std::string& status) {
   return status == wc_status_name(protocol::WcStatus::kWrFlushError);
-}
-
-std::string capitalized(std::string sentence) {
-  if (!sentence.empty()) {
-    sentence[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence[0])));
-  }
-  return sentence;
-}
-
-/// How busy the busiest is, for sentences about something else.
-std::string busiest_clause(const std::vector<Resource>& ranked) {
-  if (ranked.empty()) return "no unit is saturated";
-  return "no unit is saturated (the busiest, " + ranked.front().name + ", is busy " +
-         percent(ranked.front().utilization) + " of the time)";
-}
-
-/// The busiest resource of another kind than `kind`.
-const Resource* next_resource(const std::vector<Resource>& ranked, const std::string& kind) {
-  const auto found =
-      std::find_if(ranked.begin(), ranked.end(), [&](const Resource& r) { return r.kind != kind; });
-  return found == ranked.end() || found->utilization < 0.005 ? nullptr : &*found;
-}
-
-/// Completes `bottleneck`, whose `why` lacks the next limit and the full stop.
-void add_next(Bottleneck& bottleneck, const Resource* next) {
-  if (next != nullptr) {
-    bottleneck.next_unit = next->name;
-    bottleneck.next_utilization = next->utilization;
-    bottleneck.why += "; the next limit would be " + next->name + ", busy " +
-                      percent(next->utilization) + " of the time, at " +
-                      fixed(1 / next->utilization, 2) + " times the throughput";
-  }
-  bottleneck.why = capitalized(std::move(bottleneck.why)) + ".";
 }
 
 /// A wire that is busy, but to a good part with what was sent before.
@@ -155,151 +123,6 @@ Bottleneck longest_stage(const Result& result, const std::vector<Resource>& rank
                       percent(bottleneck.next_utilization) + ")";
   }
   bottleneck.why += ".";
-  return bottleneck;
-}
-
-/// ", host0.nic.mtt_cache hits 12 % of the time": the worst cache whose name holds `part`.
-std::string worst_cache(const Result& result, const char* part) {
-  const CacheResult* worst = nullptr;
-  double worst_rate = 1;
-  for (const CacheResult& cache : result.caches) {
-    const std::uint64_t lookups = cache.hits + cache.misses;
-    if (lookups == 0 || cache.name.find(part) == std::string::npos) continue;
-    const double rate = static_cast<double>(cache.hits) / static_cast<double>(lookups);
-    if (worst != nullptr && rate >= worst_rate) continue;
-    worst = &cache;
-    worst_rate = rate;
-  }
-  if (worst == nullptr) return {};
-  return " (" + percent(worst_rate) + " of look-ups hit in " + worst->name + ")";
-}
-
-/// Whether a unit is that direction of a PCIe link.
-bool is_pcie(const std::string& unit, const std::string& direction) {
-  return unit.find(".pcie." + direction) != std::string::npos;
-}
-
-/// What the wait is for; empty when it follows from a limit elsewhere.
-std::string wait_clause(const Result& result, const UnitResult& unit, stats::StallCause cause) {
-  switch (cause) {
-    case stats::StallCause::kNoCredit:
-      if (is_pcie(unit.name, "to_host")) {
-        return "PCIe credits of the root complex: its buffers (pcie.root_credits) are smaller than "
-               "the rate times the round trip, or it takes writes too slowly (memory.bandwidth, "
-               "pcie.ordering_time, pcie.relaxed_time)";
-      }
-      if (is_pcie(unit.name, "to_device")) {
-        return "PCIe credits of the device: its buffers (pcie.device_credits) are smaller than the "
-               "rate times the round trip";
-      }
-      return "flow-control credits: the buffer behind it is smaller than the rate times the round "
-             "trip (nic.rx_buffer, switch.buffer; an InfiniBand lane never has more than 128 KiB) "
-             "or is freed too slowly";
-    case stats::StallCause::kPaused:
-      return "the end of a pause, because the other end frees its buffers too slowly";
-    case stats::StallCause::kNoTag:
-      return "PCIe read tags: pcie.read_tags is too small for the round trip to host memory";
-    case stats::StallCause::kContext:
-      return "QP contexts from host memory" + worst_cache(result, "qpc_cache");
-    case stats::StallCause::kTranslation:
-      return "address translations from host memory" + worst_cache(result, "t_cache");
-    case stats::StallCause::kWqe:
-      if (unit.name.find("wqe_cache") != std::string::npos) {
-        return "WQEs that had to give way and are read from host memory again" +
-               worst_cache(result, "wqe_cache");
-      }
-      return "WQEs from host memory: nic.wqe_buffer, nic.wqe_prefetch or more QPs would overlap "
-             "the fetches";
-    default:
-      return {};
-  }
-}
-
-/// Read tags are used up because the requests that hold them wait for credits on the same link.
-bool credits_hold_tags(const Result& result, const UnitResult& waiting) {
-  const std::string host = waiting.name.substr(0, waiting.name.find('.'));
-  const auto credit = static_cast<std::size_t>(stats::StallCause::kNoCredit);
-  return std::any_of(result.units.begin(), result.units.end(), [&](const UnitResult& unit) {
-    return unit.name.rfind(host + ".pcie.", 0) == 0 && unit.stalled[credit] >= kStalledMost;
-  });
-}
-
-/// A port waits for a receiver that waits itself, to write to its host: what the PCIe link there
-/// waits for is the reason of both.
-bool follows_from_pcie(const Result& result, const UnitResult& waiting, stats::StallCause cause) {
-  const bool for_receiver =
-      cause == stats::StallCause::kNoCredit || cause == stats::StallCause::kPaused;
-  if (!for_receiver || waiting.name.find(".port") == std::string::npos) return false;
-  const auto credit = static_cast<std::size_t>(stats::StallCause::kNoCredit);
-  return std::any_of(result.units.begin(), result.units.end(), [&](const UnitResult& unit) {
-    return is_pcie(unit.name, "to_host") && unit.stalled[credit] >= kStalledMost;
-  });
-}
-
-/// The longest wait for something that is itself not busy, if it lasts for a larger share of the
-/// time than `share`.
-std::optional<Bottleneck> longest_wait(const Result& result, const std::vector<Resource>& ranked,
-                                       double share) {
-  const UnitResult* longest = nullptr;
-  stats::StallCause longest_cause{};
-  for (const UnitResult& unit : result.units) {
-    for (std::size_t i = 0; i < unit.stalled.size(); ++i) {
-      const auto cause = static_cast<stats::StallCause>(i);
-      if (unit.stalled[i] < share || wait_clause(result, unit, cause).empty()) continue;
-      if (longest != nullptr && unit.stalled[i] <= share) continue;
-      // Of alike units that wait as much, the first host's: it sends in most workloads.
-      if (longest != nullptr && unit.stalled[i] <= share + kAsBusy &&
-          without_digits(unit.name) == without_digits(longest->name)) {
-        continue;
-      }
-      if (cause == stats::StallCause::kNoTag && credits_hold_tags(result, unit)) continue;
-      if (follows_from_pcie(result, unit, cause)) continue;
-      longest = &unit;
-      longest_cause = cause;
-      share = unit.stalled[i];
-    }
-  }
-  if (longest == nullptr) return std::nullopt;
-  Bottleneck bottleneck;
-  bottleneck.unit = longest->name;
-  bottleneck.utilization = longest->utilization;
-  bottleneck.why = busiest_clause(ranked) + ", but " + longest->name + " waits " + percent(share) +
-                   " of the time for " + wait_clause(result, *longest, longest_cause);
-  add_next(bottleneck, next_resource(ranked, without_digits(longest->name)));
-  return bottleneck;
-}
-
-/// Whether a pause of the switch lasts so long that what it holds is gone.
-bool runs_dry(const Result& result, const UnitResult& port) {
-  return !result.pause_limit.key.empty() && port.name.find("nic.port") != std::string::npos;
-}
-
-/// A port that sends whenever it may, but is paused or without credits for the rest of the time.
-std::optional<Bottleneck> held_port(const Result& result, const std::vector<Resource>& ranked) {
-  constexpr double kNoticed = 0.05;
-  const UnitResult* held = nullptr;
-  stats::StallCause why{};
-  double share = kNoticed;
-  for (const UnitResult& unit : result.units) {
-    for (const auto cause : {stats::StallCause::kPaused, stats::StallCause::kNoCredit}) {
-      const double stalled = unit.stalled[static_cast<std::size_t>(cause)];
-      if (stalled < share || stalled + unit.utilization < kAllTheTime) continue;
-      held = &unit;
-      why = cause;
-      share = stalled;
-    }
-  }
-  if (held == nullptr) return std::nullopt;
-  Bottleneck bottleneck;
-  const bool dry = why == stats::StallCause::kPaused && runs_dry(result, *held);
-  bottleneck.unit = dry ? result.pause_limit.key : held->name;
-  bottleneck.utilization = held->utilization;
-  bottleneck.why =
-      held->name + " sends whenever it may (" + percent(held->utilization) +
-      " of the time), but waits " + percent(share) + " of the time for " +
-      (dry ? "the end of a pause, after which the switch runs dry: " + result.pause_limit.why
-           : wait_clause(result, *held, why));
-  add_next(bottleneck, next_resource(ranked, without_digits(held->name)));
   return bottleneck;
 }
 
