@@ -307,7 +307,9 @@ void add_tcp_framing(ParameterTable& table) {
   table.time("tcp.syn_timeout", RNIC_FIELD(tcp.syn_timeout), "1s")
       .range(1000, 60 * kSecond)
       .spec("RFC 6298, 2.1: 1 s before the first measurement of a round trip")
-      .means("iWARP: wait before an unanswered set-up frame is sent again; doubles each time");
+      .means(
+          "iWARP: wait before an unanswered SYN or SYN-ACK, or what follows one that was sent "
+          "again, is sent again; doubles each time");
   table.time("tcp.connect_timeout", RNIC_FIELD(tcp.connect_timeout), "60s")
       .range(1000, 3600 * kSecond)
       .spec("Linux cxgb4, ep_timeout_secs: 60 s for each step of a connection")

@@ -181,7 +181,10 @@ bool IwarpTransport::receive_setup(QueuePair& qp, const protocol::Frame& frame, 
   const std::uint32_t steps = c.setup.steps();
   c.setup.received(segment, acknowledged);
   // The handshake measures the round trip (RFC 6298, 2.2), unless something was sent again.
-  if (c.setup.steps() != steps && asked != kTimeNever) c.tcp.handshake_took(now - asked);
+  if (c.setup.steps() != steps && asked != kTimeNever) {
+    c.tcp.handshake_took(now - asked);
+    c.setup.set_retry(c.tcp.rto());  // MPA's frames are TCP's data
+  }
   update_deadline(qp);
   return ours || !c.setup.done();
 }

@@ -35,6 +35,9 @@ class IwarpSetup {
     due_ = initiator;
   }
 
+  /// TCP knows the round trip: from now on what is not answered is sent again after `retry`.
+  void set_retry(Time retry) { retry_ = retry; }
+
   /// start() was called.
   bool started() const { return started_; }
   /// Data may be sent.

@@ -23,12 +23,28 @@ bool is_flush(const std::string& status) {
   return status == wc_status_name(protocol::WcStatus::kWrFlushError);
 }
 
+/// Nothing is lost, and still packets are sent again.
+Bottleneck hasty_timer(const Result& result, const std::vector<Resource>& ranked) {
+  Bottleneck bottleneck;
+  bottleneck.unit = "transport.ack_timeout";
+  bottleneck.utilization = ranked.empty() ? 0 : ranked.front().utilization;
+  bottleneck.why =
+      busiest_clause(ranked) + ": nothing was lost, but timers ran out " +
+      grouped(sum_counter(result, "local_ack_timeout_err")) +
+      " times before acknowledgements came, and " +
+      grouped(sum_counter(result, "retransmitted_packets")) +
+      " packets were sent again in vain (transport.ack_timeout is shorter than packets wait)";
+  add_next(bottleneck, next_resource(ranked, ""));
+  return bottleneck;
+}
+
 /// A wire that is busy, but to a good part with what was sent before.
 std::optional<Bottleneck> busy_recovery(const Result& result, const std::vector<Resource>& ranked) {
   constexpr double kMuch = 0.1;
   if (ranked.empty() || ranked.front().kind != "wire") return std::nullopt;
   const double burnt = burnt_share(result);
   if (burnt < kMuch) return std::nullopt;
+  if (timer_is_too_short(result)) return hasty_timer(result, ranked);
   const Resource& wire = ranked.front();
   Bottleneck bottleneck;
   bottleneck.unit = kRecovery;
@@ -259,6 +275,7 @@ std::optional<Bottleneck> recovery(const Result& result, const std::vector<Resou
   const std::uint64_t again = sum_counter(result, "retransmitted_packets");
   // A handful in millions costs nothing worth naming.
   if (again * 10'000 < result.sim.data_packets || again == 0) return std::nullopt;
+  if (timer_is_too_short(result)) return hasty_timer(result, ranked);
   Bottleneck bottleneck;
   bottleneck.unit = kRecovery;
   bottleneck.utilization = result.sim.data_packets == 0

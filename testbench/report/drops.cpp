@@ -21,6 +21,18 @@ std::uint64_t repetitions(const Result& result) {
 
 constexpr std::string_view kDropped = "dropped";
 
+/// Frames that faults of the cables took, in and before the measured window.
+std::uint64_t lost_on_cables(const Result& result) {
+  constexpr std::string_view kTaken[] = {"cable_lost", "cable_lost_while_down", "cable_corrupted"};
+  std::uint64_t lost = 0;
+  for (const LinkResult& link : result.links) {
+    for (const std::string_view name : kTaken) {
+      lost += count_of(link.more, name) + count_of(link.before, name);
+    }
+  }
+  return lost;
+}
+
 std::uint64_t dropped_in_all(const LinkResult& link) {
   return link.dropped + count_of(link.before, kDropped);
 }
@@ -53,13 +65,28 @@ std::string drop_sentence(const Result& result) {
             " before the measured window)";
   }
   if (again > 0) text += " and " + share_of(again, result);
-  return text + ": at " + worst->name + ", " + worst->dropped_because + ".";
+  text += ": at " + worst->name + ", " + worst->dropped_because + ".";
+  if (const std::uint64_t lost = lost_on_cables(result); lost > 0) {
+    text += " Cables lost or damaged " + counted(lost, "frame") + " besides (faults of link.*).";
+  }
+  return text;
 }
 
 std::string repetition_sentence(const Result& result) {
   const std::uint64_t again = repetitions(result);
   return matters(again, result) ? " " + share_of(again, result) + " (transport.recovery)."
                                 : std::string();
+}
+
+bool timer_is_too_short(const Result& result) {
+  if (sum_counter(result, "local_ack_timeout_err") == 0) return false;
+  if (sum_counter(result, "out_of_sequence") > 0 || sum_counter(result, "rnr_naks_sent") > 0) {
+    return false;
+  }
+  return lost_on_cables(result) == 0 &&
+         std::all_of(result.links.begin(), result.links.end(), [](const LinkResult& link) {
+           return dropped_in_all(link) == 0 && count_of(link.more, "cable_reordered") == 0;
+         });
 }
 
 double burnt_share(const Result& result) {

@@ -14,6 +14,10 @@ std::string drop_sentence(const Result& result);
 /// How many packets were sent again, likewise; empty below 1 %.
 std::string repetition_sentence(const Result& result);
 
+/// Packets were sent again because their acknowledgements came too late for the timer, though
+/// nothing was lost, damaged or out of order.
+bool timer_is_too_short(const Result& result);
+
 /// Of the payload that the hosts' wires carry the share (0..1) that is sent again or in vain; 0
 /// when nothing was sent again.
 double burnt_share(const Result& result);
