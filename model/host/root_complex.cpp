@@ -119,7 +119,7 @@ std::optional<Time> RootComplex::schedule_elsewhere(const tlm::tlm_generic_paylo
   const tlm_ext::Purpose purpose = extension.purpose;
   if (purpose == tlm_ext::Purpose::kMsix || purpose == tlm_ext::Purpose::kInvalidation) {
     return order_->writes.strict(
-        {sim_now(), arrival, memory_system_.deliver_interrupt(arrival, payload.get_data_length())});
+        memory_system_.deliver_interrupt(arrival, payload.get_data_length()));
   }
   if (purpose == tlm_ext::Purpose::kTranslation) {
     const Time done = arrival + ats_latency_;
@@ -128,12 +128,10 @@ std::optional<Time> RootComplex::schedule_elsewhere(const tlm::tlm_generic_paylo
   if (!is_for_peer(payload)) return std::nullopt;
   const std::uint64_t address = payload.get_address();
   const std::uint32_t bytes = payload.get_data_length();
-  if (payload.is_read()) {
-    return peer_writes_.read({sim_now(), arrival, peer_->read(arrival, bytes)}, address, bytes);
-  }
-  const WriteOrder::Request write{sim_now(), arrival, peer_->write(arrival, bytes)};
-  return extension.relaxed_ordering ? peer_writes_.relaxed(write, address, bytes)
-                                    : peer_writes_.strict(write);
+  if (payload.is_read()) return peer_writes_.read(peer_->read(arrival, bytes), address, bytes);
+  const Time instant = peer_->write(arrival, bytes);
+  return extension.relaxed_ordering ? peer_writes_.relaxed(sim_now(), instant, address, bytes)
+                                    : peer_writes_.strict(instant);
 }
 
 Time RootComplex::translate(const tlm::tlm_generic_payload& payload, Time arrival) {
@@ -235,16 +233,15 @@ Time RootComplex::schedule(const tlm::tlm_generic_payload& payload, Time arrival
   WriteOrder& writes = order_->writes;
   if (read) {
     if (!relaxed && reads_wait_for_writes_) {
-      instant += std::max(kTimeZero, writes.settled(arrival) - arrival);
+      instant += std::max(kTimeZero, writes.settled() - arrival);
     }
-    return writes.read({sim_now(), arrival, instant}, address, bytes);
+    return writes.read(instant, address, bytes);
   }
   if (order_->point) {
     const Time stream = stream_of(false, address, bytes);
     instant = order_->point->admit(instant, stream, address, bytes, relaxed);
   }
-  const WriteOrder::Request write{sim_now(), arrival, instant};
-  return relaxed ? writes.relaxed(write, address, bytes) : writes.strict(write);
+  return relaxed ? writes.relaxed(sim_now(), instant, address, bytes) : writes.strict(instant);
 }
 
 tlm::tlm_sync_enum RootComplex::nb_transport_fw(tlm::tlm_generic_payload& payload,

@@ -13,11 +13,20 @@ using protocol::TlpCount;
 namespace {
 
 /// What tells of earlier requests is handed over long before its time, and would keep the wire from
-/// those that are handed over later and come sooner.
+/// those that are handed over later and come sooner. All such writes, of which none may pass
+/// another.
 bool reports(const tlm::tlm_generic_payload& payload) {
-  const tlm_ext::Purpose purpose = tlm_ext::extension_of(payload).purpose;
-  return purpose == tlm_ext::Purpose::kCqe || purpose == tlm_ext::Purpose::kEqe ||
-         purpose == tlm_ext::Purpose::kMsix;
+  if (!payload.is_write()) return false;
+  switch (tlm_ext::extension_of(payload).purpose) {
+    case tlm_ext::Purpose::kCqe:
+    case tlm_ext::Purpose::kEqe:
+    case tlm_ext::Purpose::kMsix:
+    case tlm_ext::Purpose::kCommand:
+    case tlm_ext::Purpose::kInvalidation:
+      return true;
+    default:
+      return false;
+  }
 }
 
 }  // namespace
@@ -30,6 +39,8 @@ tlm::tlm_sync_enum BurstPath::request(Direction direction, tlm::tlm_generic_payl
   if (direction != Direction::kToHost || !(in_order_ || reports(payload))) {
     return travel(direction, payload, at, left);
   }
+  if (reports(payload)) at = std::max(at, posted_);
+  if (payload.is_write()) posted_ = std::max(at, posted_);
   const std::uint64_t wire_bytes =
       request_tlps(ends_.rules(), payload, tlm_ext::extension_of(payload)).wire_bytes;
   const Lane& lane = ends_.lane(direction);

@@ -42,6 +42,7 @@ class BurstPath : public sc_core::sc_module, public LinkPath {
   LinkEnds& ends_;
   bool in_order_ = false;
   std::uint64_t held_bytes_ = 0;
+  Time posted_{0};  ///< of held writes the latest: reports pass none
   EventQueue<BurstPath, Held> held_;
 };
 

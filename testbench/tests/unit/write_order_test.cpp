@@ -14,116 +14,79 @@ constexpr std::uint64_t kHere = 0x1000;
 constexpr std::uint64_t kThere = 0x2000;
 constexpr Time at(std::int64_t ns) { return nanoseconds(ns); }
 
-/// Handed over and arrived at time 0; memory could serve it at `instant`.
-constexpr WriteOrder::Request by(Time instant) { return {at(0), at(0), instant}; }
-/// Handed over at time 0.
-constexpr WriteOrder::Request comes(std::int64_t arrival, std::int64_t instant) {
-  return {at(0), at(arrival), at(instant)};
-}
-
 TEST(WriteOrder, AStrictWritePassesNoStrictWrite) {
   WriteOrder order;
-  EXPECT_EQ(order.strict(by(at(300))), at(300));
-  EXPECT_EQ(order.strict(by(at(100))), at(300));
-  EXPECT_EQ(order.strict(by(at(301))), at(301));
+  EXPECT_EQ(order.strict(at(300)), at(300));
+  EXPECT_EQ(order.strict(at(100)), at(300));
+  EXPECT_EQ(order.strict(at(301)), at(301));
 }
 
 TEST(WriteOrder, AStrictWritePassesNoRelaxedWrite) {
   WriteOrder order;
-  order.relaxed(by(at(300)), kHere, 64);
-  EXPECT_EQ(order.strict(by(at(100))), at(300));
+  order.relaxed(at(0), at(300), kHere, 64);
+  EXPECT_EQ(order.strict(at(100)), at(300));
 }
 
 TEST(WriteOrder, ARelaxedWritePassesAll) {
   WriteOrder order;
-  order.strict(by(at(500)));
-  order.relaxed(by(at(400)), kHere, 64);
-  EXPECT_EQ(order.relaxed(by(at(100)), kThere, 64), at(100));
+  order.strict(at(500));
+  order.relaxed(at(0), at(400), kHere, 64);
+  EXPECT_EQ(order.relaxed(at(0), at(100), kThere, 64), at(100));
 }
 
 TEST(WriteOrder, ARelaxedWriteStaysBehindOneToTheSameBytes) {
   WriteOrder order;
-  order.relaxed(by(at(400)), kHere, 64);
-  EXPECT_EQ(order.relaxed(by(at(100)), kHere + 63, 1), at(400)) << "one byte is enough";
-  EXPECT_EQ(order.relaxed(by(at(100)), kHere + 64, 1), at(100));
-  EXPECT_EQ(order.relaxed(by(at(500)), kHere, 64), at(500));
+  order.relaxed(at(0), at(400), kHere, 64);
+  EXPECT_EQ(order.relaxed(at(0), at(100), kHere + 63, 1), at(400)) << "one byte is enough";
+  EXPECT_EQ(order.relaxed(at(0), at(100), kHere + 64, 1), at(100));
+  EXPECT_EQ(order.relaxed(at(0), at(500), kHere, 64), at(500));
 }
 
 TEST(WriteOrder, AReadPushesStrictWritesToAnyPlace) {
   WriteOrder order;
-  order.strict(by(at(300)));
-  EXPECT_EQ(order.read(by(at(100)), kThere, 8), at(300));
+  order.strict(at(300));
+  EXPECT_EQ(order.read(at(100), kThere, 8), at(300));
 }
 
 TEST(WriteOrder, AReadPassesRelaxedWritesToOtherPlaces) {
   WriteOrder order;
-  order.relaxed(by(at(300)), kHere, 64);
-  EXPECT_EQ(order.read(by(at(100)), kThere, 8), at(100));
-  EXPECT_EQ(order.read(by(at(100)), kHere - 8, 8), at(100)) << "ends where the write begins";
-  EXPECT_EQ(order.read(by(at(100)), kHere + 64, 8), at(100)) << "begins where it ends";
+  order.relaxed(at(0), at(300), kHere, 64);
+  EXPECT_EQ(order.read(at(100), kThere, 8), at(100));
+  EXPECT_EQ(order.read(at(100), kHere - 8, 8), at(100)) << "ends where the write begins";
+  EXPECT_EQ(order.read(at(100), kHere + 64, 8), at(100)) << "begins where it ends";
 }
 
 TEST(WriteOrder, AReadFindsWhatWasWrittenBeforeIt) {
   WriteOrder order;
-  order.relaxed(by(at(300)), kHere, 64);
-  order.relaxed(by(at(200)), kHere + 64, 64);
-  EXPECT_EQ(order.read(by(at(100)), kHere - 8, 9), at(300)) << "one byte is enough";
-  EXPECT_EQ(order.read(by(at(100)), kHere + 63, 2), at(300)) << "the later of two";
-  EXPECT_EQ(order.read(by(at(100)), kHere + 64, 1), at(200));
+  order.relaxed(at(0), at(300), kHere, 64);
+  order.relaxed(at(0), at(200), kHere + 64, 64);
+  EXPECT_EQ(order.read(at(100), kHere - 8, 9), at(300)) << "one byte is enough";
+  EXPECT_EQ(order.read(at(100), kHere + 63, 2), at(300)) << "the later of two";
+  EXPECT_EQ(order.read(at(100), kHere + 64, 1), at(200));
 }
 
 TEST(WriteOrder, AReadIsNoWrite) {
   WriteOrder order;
-  order.read(by(at(900)), kHere, 8);
-  EXPECT_EQ(order.strict(by(at(100))), at(100));
+  order.read(at(900), kHere, 8);
+  EXPECT_EQ(order.strict(at(100)), at(100));
 }
 
 TEST(WriteOrder, SettledIsTheLastOfBothKinds) {
   WriteOrder order;
-  EXPECT_EQ(order.settled(at(0)), at(0));
-  order.strict(by(at(200)));
-  order.relaxed(by(at(150)), kHere, 64);
-  EXPECT_EQ(order.settled(at(0)), at(200));
-  order.relaxed(by(at(350)), kHere, 64);
-  EXPECT_EQ(order.settled(at(0)), at(350));
+  EXPECT_EQ(order.settled(), at(0));
+  order.strict(at(200));
+  order.relaxed(at(0), at(150), kHere, 64);
+  EXPECT_EQ(order.settled(), at(200));
+  order.relaxed(at(0), at(350), kHere, 64);
+  EXPECT_EQ(order.settled(), at(350));
 }
 
 TEST(WriteOrder, WhatIsVisibleIsForgotten) {
   WriteOrder order;
-  order.relaxed(by(at(300)), kHere, 64);
-  order.relaxed({at(300), at(300), at(400)}, kThere, 64);  // by now the first is visible
-  EXPECT_EQ(order.read(by(at(100)), kHere, 8), at(100))
-      << "a time that nobody can ask for any more";
-  EXPECT_EQ(order.read({at(300), at(300), at(350)}, kThere, 8), at(400));
-}
-
-TEST(WriteOrder, WhatArrivesLaterIsNotWaitedFor) {
-  WriteOrder order;
-  order.strict(comes(100, 500));  // a CQE that was handed over early
-  EXPECT_EQ(order.read(comes(99, 200), kThere, 8), at(200));
-  EXPECT_EQ(order.read(comes(100, 200), kThere, 8), at(500));
-  EXPECT_EQ(order.strict(comes(50, 300)), at(300)) << "an earlier one passes it";
-  EXPECT_EQ(order.read(comes(60, 200), kThere, 8), at(300));
-  EXPECT_EQ(order.settled(at(99)), at(300));
-  EXPECT_EQ(order.settled(at(100)), at(500));
-}
-
-TEST(WriteOrder, WhatWasHandedOverLaterAndArrivesEarlierIsWaitedFor) {
-  WriteOrder order;
-  order.relaxed(comes(100, 900), kHere, 64);
-  order.relaxed(comes(20, 400), kThere, 64);
-  EXPECT_EQ(order.strict(comes(50, 300)), at(400)) << "behind the second alone";
-  EXPECT_EQ(order.read(comes(99, 100), kHere, 8), at(400)) << "pushes what is strict, no more";
-  EXPECT_EQ(order.read(comes(100, 100), kHere, 8), at(900));
-  EXPECT_EQ(order.relaxed(comes(60, 100), kHere, 64), at(100)) << "the other write comes later";
-}
-
-TEST(WriteOrder, WhatHasArrivedHoldsUpAllThatComes) {
-  WriteOrder order;
-  order.strict(comes(100, 500));
-  order.strict({at(100), at(300), at(700)});  // by now the first has arrived
-  EXPECT_EQ(order.read({at(100), at(100), at(200)}, kHere, 8), at(500));
-  EXPECT_EQ(order.read({at(100), at(300), at(200)}, kHere, 8), at(700));
+  order.relaxed(at(0), at(300), kHere, 64);
+  order.relaxed(at(300), at(400), kThere, 64);  // by now the first is visible
+  EXPECT_EQ(order.read(at(100), kHere, 8), at(100)) << "a time that nobody can ask for any more";
+  EXPECT_EQ(order.read(at(350), kThere, 8), at(400));
 }
 
 }  // namespace
