@@ -293,7 +293,12 @@ void RcTransport::note_resent(QueuePair& qp, const Gap& gap, Time now) {
   SelectiveRepeat::Way& way = gap.of_request ? sr.requests : sr.responses;
   const std::uint32_t end = gap.of_request ? psn_add(gap.psn, 1) : gap.end();
   way.repetitions.push_back(Repetition{Run{gap.psn, end}, qp.max_sent_psn, now});
-  way.looked_at = later(way.looked_at, gap.end());
+  // Behind READs whose requests were repeated, and are executed by now, nothing is looked at yet:
+  // what their answers lack shows by what comes behind it.
+  Gap skipped;
+  if (gap.of_request || !gap_at(qp, way.looked_at, gap.psn, Missing::kResponses, skipped)) {
+    way.looked_at = later(way.looked_at, gap.end());
+  }
   sr.recovery_end = later(sr.recovery_end, gap.end());
 }
 
@@ -457,7 +462,9 @@ bool RcTransport::selective_timeout(QueuePair& qp, Time now) {
   // It may have been held and then refused, by an RNR NAK that was lost.
   if (oldest != nullptr && !oldest->answered_by_response()) sr.arrived.clear(qp.una_psn);
   sr.again.push_back(Run{qp.una_psn, qp.max_sent_psn});  // whatever is not known to have arrived
-  sr.requests.looked_at = sr.responses.looked_at = qp.max_sent_psn;
+  // Of a READ that has not been executed the request is repeated. Its answer is the first one, and
+  // has gaps as any other.
+  sr.requests.looked_at = qp.max_sent_psn;
   restart_timer(qp, now);
   return true;
 }

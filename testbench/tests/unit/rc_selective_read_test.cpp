@@ -271,6 +271,57 @@ TEST(RcSelectiveTail, RequestsThatWaitAtTheResponderAreNotUnderWay) {
   EXPECT_EQ(pair.a.completions.size(), 4U);
 }
 
+// All requests are sent again by time-out: two READs whose first request was lost, or whose answers
+// were. What these repetitions are answered by may be lost in turn, and later parts say so.
+TEST(RcSelectiveTail, GapsOfAnswersToRequestsRepeatedByTimeoutAreFound) {
+  for (const bool requests_lost : {true, false}) {
+    RcPair pair(with_short_timer());
+    post_reads(pair, 2, 4 * kPacket);  // PSNs 100-103, 104-107
+    Packets sent = pair.a.send_all();
+    if (!requests_lost) {
+      pair.b.receive_all(sent);
+      pair.b.send_all();  // lost
+    }
+    const Time at = microseconds(20);  // two requests are a tail
+    ASSERT_TRUE(pair.a.expire(at));
+    sent = pair.a.send_all(at);
+    ASSERT_EQ(psns(sent), (Psns{100, 104}));
+    pair.b.receive_all(sent, at);
+    pair.a.receive_all(without(pair.b.send_all(at), {101, 106}), at);
+    sent = pair.a.send_all(at);
+    EXPECT_EQ(psns(sent), (Psns{101, 106})) << requests_lost;
+    pair.b.receive_all(sent, at);
+    pair.run(at);
+    EXPECT_EQ(pair.a.completions.size(), 2U);
+    EXPECT_EQ(pair.a.counters().local_ack_timeout_err, 1U);
+  }
+}
+
+// The first READ's request is repeated by time-out. Before the second one's is, its late answer 104
+// says that both were executed: of the second 105-107 are asked for, and 100-103 nonetheless.
+TEST(RcSelectiveTail, GapsOfAnAnswerThatComesWhileOthersAreAskedForAreFound) {
+  RcPair pair(with_short_timer());
+  post_reads(pair, 2, 4 * kPacket);  // PSNs 100-103, 104-107
+  const Packets first = pair.a.send_all();
+  pair.b.receive_all(first);  // late: answers come after the time-out
+  const Packets answers = pair.b.send_all();
+  ASSERT_EQ(answers.size(), 8U);
+  const Time at = microseconds(20);
+  ASSERT_TRUE(pair.a.expire(at));
+  RcPacket repeated;
+  ASSERT_TRUE(pair.a.request(at, repeated));
+  EXPECT_EQ(repeated.bth.psn, 100U);  // lost
+  pair.a.receive(answers[4], at);     // 104: both were executed, 100-103 are missing
+  const Packets asked = pair.a.send_all(at);
+  const Psns found = psns(asked);
+  EXPECT_EQ(std::count(found.begin(), found.end(), 105U), 1);
+  EXPECT_EQ(std::count(found.begin(), found.end(), 100U), 1);
+  pair.b.receive_all(asked, at);
+  pair.run(at);
+  EXPECT_EQ(pair.a.completions.size(), 2U);
+  EXPECT_EQ(pair.a.counters().local_ack_timeout_err, 1U);
+}
+
 /// PSNs of those that ask for an acknowledgement.
 Psns asking(const Packets& packets) {
   Psns found;
