@@ -116,19 +116,23 @@ void Flow::prepare_sender(Sender& sender, Endpoint& local, Endpoint& remote, std
   sender.result->destination = remote.host_index();
   sender.total = total_messages();
   const std::uint32_t qps = config_.workload.qps;
-  const bool popular = config_.workload.qp_order == config::QpOrder::kZipf;
-  sender.choice =
-      AddressPattern(popular ? config::Access::kZipf : config::Access::kRandom, qps,
-                     Rng(config_.sim.seed, std::string(name()) + ".qps" + std::to_string(result)));
+  const config::QpOrder order = config_.workload.qp_order;
+  const bool drawn = order != config::QpOrder::kInTurn;
+  sender.choice = AddressPattern(
+      order == config::QpOrder::kZipf ? config::Access::kZipf : config::Access::kRandom, qps,
+      Rng(config_.sim.seed, std::string(name()) + ".qps" + std::to_string(result)));
   sender.qps.resize(qps);
-  // Popular queue pairs have more to send: as often as they will be drawn.
-  std::vector<std::uint64_t> draws(popular ? qps : 0);
+  // Each has as much to send as it will be drawn: equal shares would be used up one by one, and the
+  // last messages would go over ever fewer queue pairs.
+  std::vector<std::uint64_t> draws(drawn ? qps : 0);
   AddressPattern lot = sender.choice;
-  for (std::uint64_t i = 0; popular && i < sender.total; ++i) ++draws[lot.next()];
+  const std::uint64_t batch = std::max(1U, config_.workload.post_batch);
+  for (std::uint64_t i = 0; drawn && i < sender.total; i += batch) {
+    draws[lot.next()] += std::min(batch, sender.total - i);
+  }
   sender.targets = AtomicTargets(qps);
   for (std::uint32_t i = 0; i < qps; ++i) {
-    sender.qps[i].quota =
-        popular ? draws[i] : sender.total / qps + (i < sender.total % qps ? 1 : 0);
+    sender.qps[i].quota = drawn ? draws[i] : sender.total / qps + (i < sender.total % qps ? 1 : 0);
     sender.qps[i].touched.resize(local.total_slots());
     sender.patterns.push_back(slots_of_qp(local, i));
   }

@@ -172,7 +172,7 @@ TEST(CacheKneeTest, QueuePairsAtRandomAndByZipfMissAsTheReference) {
   // at either end; nothing else is used between.
   const double here = time_of(one_at_a_time(queue_pairs(16)));
   const double missed = time_of(one_at_a_time(queue_pairs(33)));
-  for (const char* order : {"zipf"}) {
+  for (const char* order : {"random", "zipf"}) {
     SCOPED_TRACE(order);
     const ProgramRun run = one_at_a_time(
         with(queue_pairs(96), {{"workload.qp_order", order}, {"workload.depth", "16"}}));
