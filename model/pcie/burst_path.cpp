@@ -12,9 +12,7 @@ using protocol::TlpCount;
 
 namespace {
 
-/// What tells of earlier requests is handed over long before its time, and would keep the wire from
-/// those that are handed over later and come sooner. All such writes, of which none may pass
-/// another.
+/// Whether the write tells of earlier ones, which it must not pass.
 bool reports(const tlm::tlm_generic_payload& payload) {
   if (!payload.is_write()) return false;
   switch (tlm_ext::extension_of(payload).purpose) {
@@ -36,7 +34,7 @@ BurstPath::BurstPath(const sc_core::sc_module_name& name, LinkEnds& ends)
 
 tlm::tlm_sync_enum BurstPath::request(Direction direction, tlm::tlm_generic_payload& payload,
                                       Time at, Time& left) {
-  if (direction != Direction::kToHost || !(in_order_ || reports(payload))) {
+  if (direction != Direction::kToHost || !in_order_) {
     return travel(direction, payload, at, left);
   }
   if (reports(payload)) at = std::max(at, posted_);
