@@ -13,7 +13,7 @@ namespace rnic::pcie {
 /// Delays are annotated on the calls. Units hand requests over a little ahead of their time, and
 /// not always in that order; the wires put that right (PipelineServer) as far as queues are short.
 /// Where they are not, and where the host serves in the order of the calls, requests wait here for
-/// their time (deliver_in_order()), as reports (CQEs, EQEs, interrupts) always do.
+/// their time (deliver_in_order()).
 class BurstPath : public sc_core::sc_module, public LinkPath {
  public:
   BurstPath(const sc_core::sc_module_name& name, LinkEnds& ends);
