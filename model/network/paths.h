@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/bit_rate.h"
+#include "base/mix.h"
 #include "base/rate_server.h"
 #include "base/time.h"
 #include "config/link_config.h"
@@ -53,12 +54,9 @@ class Paths {
 
  private:
   /// As likely one path as another, as ECMP and link aggregation choose by the header fields that
-  /// differ between connections (the finalizer of splitmix64).
+  /// differ between connections.
   std::size_t hashed(std::uint32_t flow) const {
-    std::uint64_t x = (flow + 1) * 0x9E37'79B9'7F4A'7C15U + config_.salt * 0xD1B5'4A32'D192'ED03U;
-    x = (x ^ (x >> 30)) * 0xBF58'476D'1CE4'E5B9U;
-    x = (x ^ (x >> 27)) * 0x94D0'49BB'1331'11EBU;
-    return static_cast<std::size_t>((x ^ (x >> 31)) % paths_.size());
+    return static_cast<std::size_t>(mix64(mix64(config_.salt) + flow * kMixStep) % paths_.size());
   }
 
   /// A flow keeps its path, by its number or its hash. What may take any takes the one that is free

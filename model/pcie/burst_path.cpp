@@ -10,25 +10,6 @@ namespace rnic::pcie {
 using protocol::TlpClass;
 using protocol::TlpCount;
 
-namespace {
-
-/// Whether the write tells of earlier ones, which it must not pass.
-bool reports(const tlm::tlm_generic_payload& payload) {
-  if (!payload.is_write()) return false;
-  switch (tlm_ext::extension_of(payload).purpose) {
-    case tlm_ext::Purpose::kCqe:
-    case tlm_ext::Purpose::kEqe:
-    case tlm_ext::Purpose::kMsix:
-    case tlm_ext::Purpose::kCommand:
-    case tlm_ext::Purpose::kInvalidation:
-      return true;
-    default:
-      return false;
-  }
-}
-
-}  // namespace
-
 BurstPath::BurstPath(const sc_core::sc_module_name& name, LinkEnds& ends)
     : sc_module(name), ends_(ends), held_("held", this, &BurstPath::come) {}
 
@@ -37,8 +18,7 @@ tlm::tlm_sync_enum BurstPath::request(Direction direction, tlm::tlm_generic_payl
   if (direction != Direction::kToHost || !in_order_) {
     return travel(direction, payload, at, left);
   }
-  if (reports(payload)) at = std::max(at, posted_);
-  if (payload.is_write()) posted_ = std::max(at, posted_);
+  at = issue_order_.admit(payload, sim_now(), at);
   const std::uint64_t wire_bytes =
       request_tlps(ends_.rules(), payload, tlm_ext::extension_of(payload)).wire_bytes;
   const Lane& lane = ends_.lane(direction);
@@ -47,14 +27,14 @@ tlm::tlm_sync_enum BurstPath::request(Direction direction, tlm::tlm_generic_payl
   left = std::max(at + lane.rate().time_for(wire_bytes),
                   lane.posted_left() + lane.rate().time_for(held_bytes_));
   payload.acquire();
-  held_.post(at, {direction, wire_bytes, &payload});
+  held_.post(at, {wire_bytes, &payload});
   return tlm::TLM_UPDATED;
 }
 
 void BurstPath::come(Held& held) {
   Time left{0};
   held_bytes_ -= held.wire_bytes;
-  travel(held.direction, *held.payload, sim_now(), left);
+  travel(Direction::kToHost, *held.payload, sim_now(), left);
   held.payload->release();
 }
 

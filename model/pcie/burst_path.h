@@ -5,6 +5,7 @@
 #include <systemc>
 
 #include "base/event_queue.h"
+#include "pcie/issue_order.h"
 #include "pcie/link_path.h"
 
 namespace rnic::pcie {
@@ -25,9 +26,8 @@ class BurstPath : public sc_core::sc_module, public LinkPath {
   void deliver_in_order() override { in_order_ = true; }
 
  private:
-  /// A request whose time has not come.
+  /// A request of the device whose time has not come.
   struct Held {
-    Direction direction{};
     std::uint64_t wire_bytes = 0;
     tlm::tlm_generic_payload* payload = nullptr;
   };
@@ -42,7 +42,7 @@ class BurstPath : public sc_core::sc_module, public LinkPath {
   LinkEnds& ends_;
   bool in_order_ = false;
   std::uint64_t held_bytes_ = 0;
-  Time posted_{0};  ///< of held writes the latest: reports pass none
+  IssueOrder issue_order_;  ///< of the device
   EventQueue<BurstPath, Held> held_;
 };
 

@@ -19,6 +19,7 @@ TlpPath::TlpPath(const sc_core::sc_module_name& name, LinkEnds& ends)
 tlm::tlm_sync_enum TlpPath::request(Direction direction, tlm::tlm_generic_payload& payload, Time at,
                                     Time& left) {
   payload.acquire();
+  if (direction == Direction::kToHost) at = issue_order_.admit(payload, sim_now(), at);
   const TlpClass kind = request_class(payload);
   const protocol::TlpRules& rules = ends_.rules();
   const std::uint32_t overhead = rules.request_overhead_at(payload.get_address());

@@ -6,6 +6,7 @@
 #include <systemc>
 
 #include "base/event_queue.h"
+#include "pcie/issue_order.h"
 #include "pcie/link_path.h"
 #include "pcie/transmit_queues.h"
 
@@ -60,6 +61,7 @@ class TlpPath : public sc_core::sc_module, public LinkPath {
   void arrive(Moving& arriving);
 
   LinkEnds& ends_;
+  IssueOrder issue_order_;  ///< of the device
   std::array<Way, static_cast<std::size_t>(Direction::kCount)> ways_;
   EventQueue<TlpPath, Moving> entering_;
   EventQueue<TlpPath, Moving> arriving_;

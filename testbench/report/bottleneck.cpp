@@ -14,8 +14,6 @@
 namespace rnic::testbench {
 namespace {
 
-/// Busy all the time, but for the ends of the window: whatever waits, waits for this.
-constexpr double kAllTheTime = 0.95;
 /// Losses: what find_bottleneck() calls the unit then.
 constexpr const char* kRecovery = "transport.recovery";
 

@@ -7,6 +7,8 @@ namespace rnic::testbench {
 
 /// A resource is taken for the limit when it is busy for this share of the time.
 inline constexpr double kSaturated = 0.85;
+/// Busy all the time, but for the ends of the window: whatever waits, waits for this.
+inline constexpr double kAllTheTime = 0.95;
 /// A wait is taken for the limit when it lasts for this share of the time and nothing is saturated.
 inline constexpr double kStalledMost = 0.5;
 

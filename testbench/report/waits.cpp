@@ -11,9 +11,6 @@
 namespace rnic::testbench {
 namespace {
 
-/// Busy all the time, but for the ends of the window.
-constexpr double kAllTheTime = 0.95;
-
 std::string host_of(const UnitResult& unit) { return unit.name.substr(0, unit.name.find('.')); }
 
 /// " (12 % of look-ups hit in host0.nic.mtt_cache)": of the caches of `unit`'s host whose names

@@ -23,6 +23,12 @@ nic::ContextTables tables_of(const host::Host& host) {
           memory.layout().mpts,     memory.address_of_cqc(0), host.device_memory()};
 }
 
+/// The root complex learns of its slot, and the slot of what is behind it.
+void join(host::RootComplex& root, pcie::Link& slot, const config::Config& config) {
+  root.set_link(config.pcie);
+  if (root.minds_order() || config::requests_queue(config)) slot.deliver_in_order();
+}
+
 /// Directions of a cable by the way that they go, as bits of FaultConfig::directions: the host is
 /// at the first end.
 std::uint32_t directions_of(config::FaultDirection direction) {
@@ -97,8 +103,7 @@ Node::Node(const sc_core::sc_module_name& name, const config::Config& config, st
       pcie(sibling != nullptr ? sibling->pcie : *own_pcie_),
       nic("nic", config, identity_of(index), tables_of(host),
           link::nic_port_config(config, identity_of(index).mac), frames) {
-  host.root_complex.set_link(config.pcie);
-  if (host.root_complex.minds_order() || config::requests_queue(config)) pcie.deliver_in_order();
+  join(host.root_complex, pcie, config);
   host.verbs.name_port(gid_of(config, index), identity_of(index).lid);
   if (sibling != nullptr) {
     bind_shared_slot(*sibling, 1);
@@ -154,8 +159,7 @@ DmaNode::DmaNode(const sc_core::sc_module_name& name, const config::Config& conf
                             : nullptr),
       staging("staging", config.dma_device,
               translation_agent != nullptr ? static_cast<pcie::DmaIf&>(*translation_agent) : dma) {
-  host.root_complex.set_link(config.pcie);
-  if (host.root_complex.minds_order() || config::requests_queue(config)) pcie.deliver_in_order();
+  join(host.root_complex, pcie, config);
   dma.socket.bind(pcie.device_target);
   pcie.host_initiator.bind(host.root_complex.dma_socket);
   host.root_complex.mmio_socket.bind(pcie.host_target);

@@ -216,5 +216,19 @@ TEST(FaultTarget, SetUpFrames) {
   }
 }
 
+// Before the handshake has measured the round trip a frame is sent again after tcp.syn_timeout (RFC
+// 6298, 2.1); MPA's frames are data of TCP, which by then has a time-out of its own: tcp.min_rto.
+TEST(FaultTarget, StartUpFramesOfMpaAreSentAgainAsDataAre) {
+  const Settings slow = with(writes("iwarp"), {{"tcp.syn_timeout", "1s"}, {"tcp.min_rto", "10ms"}});
+  for (const char* target : {"connection:3", "connection:4"}) {
+    const ProgramRun run = run_well(with(slow, {{"link.drop_list", target}}));
+    EXPECT_EQ(lost(run), 1) << target;
+    EXPECT_GT(run.number("/sim/simulated_ns"), 10e6) << target;
+    EXPECT_LT(run.number("/sim/simulated_ns"), 11e6) << target;
+  }
+  EXPECT_GT(run_well(with(slow, {{"link.drop_list", "connection:1"}})).number("/sim/simulated_ns"),
+            1e9);
+}
+
 }  // namespace
 }  // namespace rnic::testbench

@@ -116,6 +116,22 @@ TEST(DropsOfALosslessLink, AreToldHoweverFew) {
       " 1 frame was dropped (all before the measured window): at host1.nic.port, it is full.");
 }
 
+// Both causes of repetitions stand side by side.
+TEST(DropsBesideLossesOfCables, AreBothTold) {
+  Result result;
+  result.sim.data_packets = 100;
+  result.links.resize(2);
+  result.links[0].more = {{"cable_lost", 5}, {"cable_corrupted", 2}};
+  result.links[0].before = {{"cable_lost_while_down", 1}};
+  result.links[1].name = "host1.nic.port";
+  result.links[1].dropped = 3;
+  result.links[1].dropped_because = "it is full";
+  EXPECT_EQ(
+      drop_sentence(result),
+      " 3 frames were dropped: at host1.nic.port, it is full. Cables lost or damaged 8 frames "
+      "besides (faults of link.*).");
+}
+
 TEST(ARunWithoutLosses, TellsOfNothingBefore) {
   const ProgramRun run = run_well(with(kStream, {{"sim.warmup", "10"}}));
   for (const auto& link : run.result.at("link")) EXPECT_FALSE(link.contains("before_window"));

@@ -177,6 +177,25 @@ TEST_P(RandomProgramsTest, TheApplicationInterferesAndPacketsAreLost) {
       programs({{"memory.odp_fault_cost", "5us"}, {"link.loss_rate", "5e-3"}}, all, 4001));
 }
 
+/// Requests of the device wait for their time before they come to the link, and packets of one pass
+/// those of another.
+TEST_P(RandomProgramsTest, TlpByTlp) {
+  RandomRunner::Options all = with_services(kAllEndings);
+  all.interferes = true;
+  expect_interference(
+      programs({{"memory.odp_fault_cost", "5us"}, {"pcie.detail", "tlp"}}, all, 9001));
+}
+
+/// Requests wait for their time, as the host serves them one by one: an IOMMU, whose walks take
+/// longer for some than for others.
+TEST_P(RandomProgramsTest, AHostThatMindsTheOrderOfRequests) {
+  RandomRunner::Options all = with_services(kAllEndings);
+  all.interferes = true;
+  expect_interference(programs(
+      {{"memory.odp_fault_cost", "5us"}, {"iommu.enabled", "true"}, {"iommu.iotlb_entries", "16"}},
+      all, 9101));
+}
+
 /// Data packets are lost here and there, ACKs are not.
 TEST_P(RandomProgramsTest, DataPacketsAreLost) {
   std::string list;

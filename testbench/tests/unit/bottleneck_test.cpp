@@ -106,6 +106,57 @@ TEST(Bottleneck, CpuCountsWithoutPollingInVain) {
   EXPECT_TRUE(says(bottleneck, "95.0 ns a message")) << bottleneck.why;
 }
 
+/// A port that sends 80 % of the time and has no credits for the rest.
+Result starved_port() {
+  Result result = bandwidth_result();
+  UnitResult port = unit("host0.nic.port", 0.8);
+  port.stalled[static_cast<std::size_t>(stats::StallCause::kNoCredit)] = 0.2;
+  result.units.push_back(port);
+  return result;
+}
+
+// A receiver that waits for its translations frees its buffer slowly: that is the cause, whatever
+// the sender's port waits for. The sender's own translations are none, nor are short waits.
+TEST(Bottleneck, AReceiverThatWaitsForItsCachesIsNamed) {
+  Result result = starved_port();
+  UnitResult own = unit("host0.nic.translation", 0.1);
+  own.stalled[static_cast<std::size_t>(stats::StallCause::kTranslation)] = 0.45;
+  result.units.push_back(own);
+  UnitResult other = unit("host1.nic.translation", 0.3);
+  other.stalled[static_cast<std::size_t>(stats::StallCause::kTranslation)] = 0.1;
+  result.units.push_back(other);
+  EXPECT_EQ(find_bottleneck(result).unit, "host0.nic.port");
+  result.units.back().stalled[static_cast<std::size_t>(stats::StallCause::kTranslation)] = 0.44;
+  const Bottleneck bottleneck = find_bottleneck(result);
+  EXPECT_EQ(bottleneck.unit, "host1.nic.translation");
+  EXPECT_TRUE(says(bottleneck, "Host0.nic.port sends whenever it may")) << bottleneck.why;
+  EXPECT_TRUE(says(bottleneck, "because host1.nic.translation waits 44 %")) << bottleneck.why;
+}
+
+// Of the caches of the host that waits, though another host's are worse.
+TEST(Bottleneck, TheCacheThatIsCitedIsTheWaitingHosts) {
+  Result result = bandwidth_result();
+  UnitResult translation = unit("host0.nic.translation", 0.3);
+  translation.stalled[static_cast<std::size_t>(stats::StallCause::kTranslation)] = 0.6;
+  result.units.push_back(translation);
+  result.caches = {{"host0.nic.mtt_cache", 88, 12}, {"host1.nic.mtt_cache", 10, 90}};
+  EXPECT_TRUE(says(find_bottleneck(result), "88 % of look-ups hit in host0.nic.mtt_cache"));
+}
+
+// Nothing was lost, and still packets were sent again: the timer is too short. One frame that was
+// lost would be reason enough for them.
+TEST(Bottleneck, ATimerThatIsTooShortIsNamed) {
+  Result result = bandwidth_result();
+  result.sim.data_packets = 1000;
+  result.counters = {{{"local_ack_timeout_err", 40}, {"retransmitted_packets", 300}}};
+  result.links.resize(1);
+  const Bottleneck bottleneck = find_bottleneck(result);
+  EXPECT_EQ(bottleneck.unit, "transport.ack_timeout");
+  EXPECT_TRUE(says(bottleneck, "timers ran out 40 times")) << bottleneck.why;
+  result.links[0].more = {{"cable_lost", 1}};
+  EXPECT_EQ(find_bottleneck(result).unit, "transport.recovery");
+}
+
 TEST(Bottleneck, LongWaitWhenNothingIsSaturated) {
   Result result = bandwidth_result();
   UnitResult dma = unit("host0.nic.dma", 0.3);
