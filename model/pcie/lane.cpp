@@ -33,7 +33,7 @@ Lane::Lane(const std::string& name, const config::PcieConfig& config,
 
 void Lane::reset_statistics(Time now) {
   unit.reset(now);
-  by_purpose.fill(TlpCounter{});
+  crossings.reset(now);
   replays = 0;
   // Of a wait that was foreseen, what is still to come belongs to the new window.
   if (stalled_until_ > now) unit.add_stall(stats::StallCause::kNoCredit, stalled_until_ - now);
@@ -46,7 +46,7 @@ Reservation Lane::occupy(Time earliest, const protocol::TlpCount& tlps, tlm_ext:
     if (errors > 0) slot.end = wire_.reserve(slot.end, replay(errors, tlps)).end;
   }
   unit.add_busy(slot.start, slot.end);
-  by_purpose[static_cast<std::size_t>(purpose)].add(tlps.tlps, tlps.payload_bytes, tlps.wire_bytes);
+  crossings.add(slot, tlps, purpose);
   return slot;
 }
 

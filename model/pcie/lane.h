@@ -10,6 +10,7 @@
 #include "base/time.h"
 #include "config/pcie_config.h"
 #include "pcie/bit_errors.h"
+#include "pcie/crossings.h"
 #include "pcie/posted_window.h"
 #include "pcie/transmit_queues.h"
 #include "protocol/tlp.h"
@@ -17,19 +18,6 @@
 #include "tlm/pcie_extension.h"
 
 namespace rnic::pcie {
-
-/// What crossed a link in one direction.
-struct TlpCounter {
-  std::uint64_t tlps = 0;
-  std::uint64_t payload_bytes = 0;
-  std::uint64_t wire_bytes = 0;  ///< headers, framing and CRC included
-
-  void add(std::uint64_t packets, std::uint64_t payload, std::uint64_t wire) {
-    tlps += packets;
-    payload_bytes += payload;
-    wire_bytes += wire;
-  }
-};
 
 /// One direction of a link: the wire, the receiver's credits, bit errors, and what is counted.
 class Lane {
@@ -77,7 +65,7 @@ class Lane {
   const BitRate& rate() const { return rate_; }
 
   stats::UnitStats unit;
-  std::array<TlpCounter, tlm_ext::kPurposeCount> by_purpose{};
+  Crossings crossings;
   CreditPools credits;
   std::uint64_t replays = 0;  ///< packets sent again after a bit error
 

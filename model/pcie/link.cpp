@@ -35,14 +35,6 @@ Link::Link(const sc_core::sc_module_name& name, const config::PcieConfig& config
   host_target.bind(host_end_);
 }
 
-TlpCounter Link::total(Direction direction) const {
-  TlpCounter sum;
-  for (const TlpCounter& counter : lane(direction).by_purpose) {
-    sum.add(counter.tlps, counter.payload_bytes, counter.wire_bytes);
-  }
-  return sum;
-}
-
 void Link::reset_statistics(Time now) {
   for (Lane& lane : lanes_) lane.reset_statistics(now);
   path_->reset_statistics(now);

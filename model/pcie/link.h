@@ -59,11 +59,18 @@ class Link : public sc_core::sc_module, private LinkEnds {
   /// One way, switches and retimers included.
   Time latency() const { return latency_; }
 
+  /// What was handed to the wire since statistics were reset, though it may cross later.
   const TlpCounter& counter(Direction direction, tlm_ext::Purpose purpose) const {
-    return lane(direction).by_purpose[static_cast<std::size_t>(purpose)];
+    return lane(direction).crossings.handed_over()[static_cast<std::size_t>(purpose)];
   }
   /// All purposes together.
-  TlpCounter total(Direction direction) const;
+  TlpCounter total(Direction direction) const {
+    return sum(lane(direction).crossings.handed_over());
+  }
+  /// What has crossed by `now` since statistics were reset.
+  TlpCounters crossed(Direction direction, Time now) const {
+    return lane(direction).crossings.by(now);
+  }
   const stats::UnitStats& unit(Direction direction) const { return lane(direction).unit; }
   /// Packets sent again after a bit error.
   std::uint64_t replays(Direction direction) const { return lane(direction).replays; }

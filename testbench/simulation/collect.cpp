@@ -132,15 +132,15 @@ void collect_pcie(const std::string& node, const pcie::Link& link, Result& resul
   PcieResult pcie;
   pcie.name = node + ".pcie";
   pcie.rate_gbps = link.rate().to_gbps();
-  const auto direction = [&link](pcie::Direction which, PcieDirectionResult& out) {
-    const auto convert = [](const pcie::TlpCounter& c) {
-      return TlpResult{c.tlps, c.payload_bytes, c.wire_bytes};
-    };
-    out.total = convert(link.total(which));
+  const auto convert = [](const pcie::TlpCounter& c) {
+    return TlpResult{c.tlps, c.payload_bytes, c.wire_bytes};
+  };
+  // Up to the present, which may be a little behind the window: what the last completion took.
+  const auto direction = [&](pcie::Direction which, PcieDirectionResult& out) {
+    const pcie::TlpCounters crossed = link.crossed(which, sim_now());
+    out.total = convert(pcie::sum(crossed));
     out.replays = link.replays(which);
-    for (std::size_t p = 0; p < tlm_ext::kPurposeCount; ++p) {
-      out.by_purpose[p] = convert(link.counter(which, static_cast<tlm_ext::Purpose>(p)));
-    }
+    std::transform(crossed.begin(), crossed.end(), out.by_purpose.begin(), convert);
   };
   direction(pcie::Direction::kToHost, pcie.to_host);
   direction(pcie::Direction::kToDevice, pcie.to_device);

@@ -137,5 +137,33 @@ TEST(PcieCountersTest, ByPurposeAsCountedByHand) {
   }
 }
 
+// What is under way at either edge of the measured window counts in the part that lies in it: a
+// link that is busy all the time carries its rate, however far ahead it is reserved (128 requests
+// of 4 KiB, 20 us of 158).
+TEST(PcieCountersTest, ALinkThatIsBusyAllTheTimeCarriesItsRate) {
+  for (const bool writes : {true, false}) {
+    SCOPED_TRACE(writes);
+    const char* const direction = writes ? "to_host" : "to_device";
+    for (const char* detail : {"fast", "tlp"}) {
+      SCOPED_TRACE(detail);
+      const ProgramRun run = run_well({{"workload.op", writes ? "dma_write" : "dma_read"},
+                                       {"workload.pattern", "bandwidth"},
+                                       {"workload.msg_size", "4096"},
+                                       {"pcie.detail", detail}});
+      const double window = run.number("/window_ns");
+      const auto& pcie = run.result["pcie"][0];
+      const double carried = pcie[direction]["wire_bytes"].get<double>() * 8 / window;
+      double busy = 0;
+      for (const auto& unit : run.result["units"]) {
+        if (unit["name"] == std::string("host0.pcie.") + direction) {
+          busy = unit["utilization"].get<double>();
+        }
+      }
+      EXPECT_GT(busy, 0.9);
+      EXPECT_NEAR(carried, busy * pcie["rate_gbps"].get<double>(), 0.01 * carried);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace rnic::testbench
