@@ -159,7 +159,8 @@ def qp_charts(results: Results) -> dict[str, Chart]:
                 if any(runs):
                     values[PROTOCOL_NAMES[protocol]] = [r[figure] if r else 0.0 for r in runs]
             charts[f"qps_{op}_{size}"] = BarChart(
-                f"{op.upper()} of {quantities.format_bytes(size)} against queue pairs", what,
+                f"{op.upper()} of {quantities.format_bytes(size)} against queue pairs, a core each "
+                f"({scenarios.CORES} at most)", what,
                 [f"{n} QP{'s' if n > 1 else ''}" for n in results.qp_counts()], values,
                 colours={PROTOCOL_NAMES[p]: c for p, c in PROTOCOL_COLORS.items()})
     return charts

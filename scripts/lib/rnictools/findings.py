@@ -153,21 +153,18 @@ def message_rates(results: Results) -> Optional[Finding]:
     counts = results.qp_counts()
     if not counts:
         return None
-    parts, reasons = [], []
+    parts = []
     for protocol in PROTOCOLS:
         runs = [results.qps("write", protocol, 64, n) for n in (counts[0], counts[-1])]
         if runs[0] and runs[-1]:
             few, many = (r["message_rate_mops"] for r in runs if r)
-            parts.append(f"{_name(protocol)} {few:.2f} to {many:.2f} million/s")
             limit = (runs[-1].get("bottleneck") or {}).get("unit")
-            if limit and limit not in reasons:
-                reasons.append(limit)
+            parts.append(f"{_name(protocol)} {few:.1f} to {many:.1f} million/s"
+                         + (f" (limited by {limit})" if limit else ""))
     if not parts:
         return None
-    text = (f"64 B WRITEs from {counts[0]} to {counts[-1]} QPs: " + "; ".join(parts) + ".")
-    if reasons:
-        text += f" Named as bottleneck at {counts[-1]} QPs: {_list(reasons)}."
-    return Finding("Message rate", text)
+    return Finding("Message rate", f"64 B WRITEs from {counts[0]} to {counts[-1]} QPs, a core each "
+                   f"({scenarios.CORES} at most): " + "; ".join(parts) + ".")
 
 
 def wire_overhead(results: Results) -> Optional[Finding]:
