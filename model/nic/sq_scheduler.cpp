@@ -73,7 +73,7 @@ void SqScheduler::enqueue(QpContext& qp, bool response, Time from) {
 
 void SqScheduler::activate(QpContext& qp, Time t) {
   const bool answers = transport_.response_due(qp) && !postpone_response(qp);
-  const bool asks = qp.request_ready || request_due(qp);
+  const bool asks = qp.request_ready || (request_due(qp) && !out_of_read_slots(qp));
   if (answers) enqueue(qp, true, t);
   if (asks) enqueue(qp, false, t);
   if (answers || asks) run();
@@ -343,7 +343,7 @@ void SqScheduler::serve_request(QpContext& qp, Time t) {
     } else {
       messages_.pass_other();
     }
-    enqueue(qp, false, qp.request_from);
+    if (!out_of_read_slots(qp)) enqueue(qp, false, qp.request_from);
     mark_pick(qp, job->plan);
     timer->update(qp);
     start(qp, job, t);
@@ -356,6 +356,13 @@ void SqScheduler::serve_request(QpContext& qp, Time t) {
   if (status == transport::PlanStatus::kDelayed) timer->update(qp);
   if (status == transport::PlanStatus::kBlocked) retire_failed(qp, t);
   if (status != transport::PlanStatus::kNoWqe) begin_hold(qp);
+}
+
+/// A turn would be in vain: the response that frees a slot activates it.
+bool SqScheduler::out_of_read_slots(QpContext& qp) {
+  if (!transport::Transport::waits_for_read_slot(qp)) return false;
+  begin_hold(qp);
+  return true;
 }
 
 void SqScheduler::begin_hold(QpContext& qp) {

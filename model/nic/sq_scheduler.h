@@ -97,6 +97,7 @@ class SqScheduler : public sc_core::sc_module, public SchedulerIf {
   void serve_request(QpContext& qp, Time t);
   void start(QpContext& qp, TxJob* job, Time t);
   void retire_failed(QpContext& qp, Time t);
+  bool out_of_read_slots(QpContext& qp);
   void begin_hold(QpContext& qp);
   void end_hold(QpContext& qp);
   void mark_pick(QpContext& qp, const transport::TxPlan& plan) const;

@@ -158,6 +158,13 @@ class Transport {
     return qp.tx_number - qp.sq_base >= qp.sq.size() && !qp.resend_due;
   }
 
+  /// Its next request needs a READ slot, and none is free.
+  static bool waits_for_read_slot(const QueuePair& qp) {
+    const SendEntry* next = qp.entry(qp.tx_number);
+    return next != nullptr && !next->issued && !qp.resend_due && next->answered_by_response() &&
+           qp.outstanding_reads >= qp.max_rd_atomic;
+  }
+
   /// Plans the next response (acknowledgement, READ response); false when none is due.
   virtual bool plan_response(QueuePair& qp, Time now, TxPlan& plan) = 0;
   virtual bool response_due(const QueuePair& qp) const = 0;
