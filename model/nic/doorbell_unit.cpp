@@ -150,7 +150,7 @@ void DoorbellUnit::send_doorbell(const Write& write, Time t) {
   if (contexts_ != nullptr) contexts_->expect(*qp, t);
   if (qp->flushes_sends()) {
     wqes->fetch(*qp, t);  // accepted and flushed
-  } else {
+  } else if (transport::Transport::idle(*qp)) {
     scheduler->activate(*qp, t);
   }
 }
@@ -182,7 +182,7 @@ void DoorbellUnit::blueflame(const Write& write, Time t) {
       if (QpContext* qp = ring_for(push, t)) {
         if (qp->flushes_sends()) {
           wqes->fetch(*qp, t);
-        } else {
+        } else if (transport::Transport::idle(*qp)) {
           scheduler->activate(*qp, t);
         }
       }
@@ -203,9 +203,10 @@ void DoorbellUnit::blueflame(const Write& write, Time t) {
     wqes->fetch(*qp, t);  // the copy in the ring is flushed
     return;
   }
+  const bool idle = transport::Transport::idle(*qp);
   // Not usable when earlier WQEs are still to be read from the ring: the push is a doorbell then.
   wqes->blueflame(*qp, push.blocks.data(), push.wanted, t);
-  scheduler->activate(*qp, t);
+  if (idle) scheduler->activate(*qp, t);
 }
 
 }  // namespace rnic::nic

@@ -114,6 +114,7 @@ void WqeFetcher::take(QpContext& qp, Time now) {
       read_failed(qp, now);
       return;
     }
+    const bool idle = transport::Transport::idle(qp);
     if (waiting(qp) == 0) count_starvation(*fetch);
     const Time first_start = stage_.start_of(now);
     std::vector<std::uint8_t>& bytes = fetch->bytes;
@@ -125,7 +126,7 @@ void WqeFetcher::take(QpContext& qp, Time now) {
     give(fetch);
     if (qp.flushes_sends()) {
       completion->retire(qp, now);
-    } else {
+    } else if (idle) {
       scheduler->activate(qp, used == 0 ? now : first_start + stage_.latency());
     }
   }

@@ -153,7 +153,8 @@ class Transport {
   virtual PlanStatus plan_request(QueuePair& qp, Time now, TxPlan& plan) = 0;
   /// Why plan_request() has just answered kBlocked or kDelayed.
   virtual Hold held_by(const QueuePair& /*qp*/, Time /*now*/) const { return Hold::kNone; }
-  /// No decoded work is waiting to be sent.
+  /// No decoded work is waiting to be sent: a WQE that comes has its turn at once. Behind others it
+  /// has it when they have been sent, and they have a turn, or what will wake them.
   static bool idle(const QueuePair& qp) {
     return qp.tx_number - qp.sq_base >= qp.sq.size() && !qp.resend_due;
   }
