@@ -16,6 +16,11 @@ namespace {
 
 constexpr std::uint32_t kMmioTlpBytes = 64;  // a write-combining buffer
 
+WriteOrder::Request request_of(const tlm::tlm_generic_payload& payload, Time arrival,
+                               Time instant) {
+  return {sim_now(), arrival, instant, payload.get_address(), payload.get_data_length()};
+}
+
 }  // namespace
 
 RootComplex::RootComplex(const sc_core::sc_module_name& name,
@@ -118,20 +123,20 @@ std::optional<Time> RootComplex::schedule_elsewhere(const tlm::tlm_generic_paylo
                                                     const PcieExtension& extension, Time arrival) {
   const tlm_ext::Purpose purpose = extension.purpose;
   if (purpose == tlm_ext::Purpose::kMsix || purpose == tlm_ext::Purpose::kInvalidation) {
-    return order_->writes.strict(
-        memory_system_.deliver_interrupt(arrival, payload.get_data_length()));
+    const Time instant = memory_system_.deliver_interrupt(arrival, payload.get_data_length());
+    return order_->writes.strict(request_of(payload, arrival, instant));
   }
   if (purpose == tlm_ext::Purpose::kTranslation) {
     const Time done = arrival + ats_latency_;
     return iommu_ ? done + iommu_->translate(arrival, payload.get_address(), 1) : done;
   }
   if (!is_for_peer(payload)) return std::nullopt;
-  const std::uint64_t address = payload.get_address();
   const std::uint32_t bytes = payload.get_data_length();
-  if (payload.is_read()) return peer_writes_.read(peer_->read(arrival, bytes), address, bytes);
-  const Time instant = peer_->write(arrival, bytes);
-  return extension.relaxed_ordering ? peer_writes_.relaxed(sim_now(), instant, address, bytes)
-                                    : peer_writes_.strict(instant);
+  if (payload.is_read()) {
+    return peer_writes_.read(request_of(payload, arrival, peer_->read(arrival, bytes)));
+  }
+  const WriteOrder::Request write = request_of(payload, arrival, peer_->write(arrival, bytes));
+  return extension.relaxed_ordering ? peer_writes_.relaxed(write) : peer_writes_.strict(write);
 }
 
 Time RootComplex::translate(const tlm::tlm_generic_payload& payload, Time arrival) {
@@ -235,13 +240,14 @@ Time RootComplex::schedule(const tlm::tlm_generic_payload& payload, Time arrival
     if (!relaxed && reads_wait_for_writes_) {
       instant += std::max(kTimeZero, writes.settled() - arrival);
     }
-    return writes.read(instant, address, bytes);
+    return writes.read(request_of(payload, arrival, instant));
   }
   if (order_->point) {
     const Time stream = stream_of(false, address, bytes);
     instant = order_->point->admit(instant, stream, address, bytes, relaxed);
   }
-  return relaxed ? writes.relaxed(sim_now(), instant, address, bytes) : writes.strict(instant);
+  const WriteOrder::Request write = request_of(payload, arrival, instant);
+  return relaxed ? writes.relaxed(write) : writes.strict(write);
 }
 
 tlm::tlm_sync_enum RootComplex::nb_transport_fw(tlm::tlm_generic_payload& payload,
