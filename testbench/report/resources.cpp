@@ -25,16 +25,48 @@ std::string line_figures(std::uint64_t wire_bytes, std::uint64_t payload_bytes, 
          " Gb/s with all headers, " + readable(gbps(payload_bytes, window)) + " Gb/s of it payload";
 }
 
+/// Headers and payload of messages are what a link is for; where other transfers take more than
+/// this share of it, they are named.
+constexpr double kWorthNaming = 0.1;
+
+/// How full a direction is, and with what besides payload of messages, most first.
+std::string pcie_figures(const PcieDirectionResult& direction, double rate_gbps, Time window) {
+  if (!(rate_gbps > 0)) return {};
+  const auto& all = direction.by_purpose;
+  std::vector<std::size_t> others;
+  for (std::size_t purpose = 0; purpose < all.size(); ++purpose) {
+    const double share =
+        static_cast<double>(all[purpose].wire_bytes) /
+        static_cast<double>(std::max<std::uint64_t>(1, direction.total.wire_bytes));
+    if (purpose != static_cast<std::size_t>(tlm_ext::Purpose::kPayload) && share > kWorthNaming) {
+      others.push_back(purpose);
+    }
+  }
+  std::sort(others.begin(), others.end(),
+            [&all](std::size_t a, std::size_t b) { return all[a].wire_bytes > all[b].wire_bytes; });
+  const std::uint64_t payload =
+      all[static_cast<std::size_t>(tlm_ext::Purpose::kPayload)].payload_bytes;
+  std::string figures = readable(gbps(direction.total.wire_bytes, window)) + " of " +
+                        readable(rate_gbps) + " Gb/s with all headers";
+  if (payload > 0 || others.empty()) {
+    figures += ", " + readable(gbps(payload, window)) + " Gb/s of it payload";
+  }
+  for (const std::size_t purpose : others) {
+    figures += ", " + readable(gbps(all[purpose].wire_bytes, window)) + " Gb/s for " +
+               tlm_ext::purpose_name(static_cast<tlm_ext::Purpose>(purpose));
+  }
+  return figures;
+}
+
 void add_pcie(const Result& result, std::vector<Resource>& resources) {
   for (const PcieResult& pcie : result.pcie) {
     const auto add = [&](const PcieDirectionResult& direction, const char* suffix,
                          const char* towards) {
       const TlpResult& sum = direction.total;
-      resources.push_back(
-          {pcie.name + suffix, without_digits(pcie.name + suffix),
-           line_utilization(sum.wire_bytes, pcie.rate_gbps, result.window),
-           "the PCIe link " + pcie.name + " towards the " + towards,
-           line_figures(sum.wire_bytes, sum.payload_bytes, pcie.rate_gbps, result.window)});
+      resources.push_back({pcie.name + suffix, without_digits(pcie.name + suffix),
+                           line_utilization(sum.wire_bytes, pcie.rate_gbps, result.window),
+                           "the PCIe link " + pcie.name + " towards the " + towards,
+                           pcie_figures(direction, pcie.rate_gbps, result.window)});
     };
     add(pcie.to_host, ".to_host", "host");
     add(pcie.to_device, ".to_device", "device");

@@ -8,6 +8,8 @@
 namespace rnic::testbench {
 namespace {
 
+using tlm_ext::Purpose;
+
 UnitResult unit(const std::string& name, double utilization) {
   UnitResult result;
   result.name = name;
@@ -51,6 +53,7 @@ TEST(Bottleneck, PcieDirection) {
   pcie.name = "host0.pcie";
   pcie.rate_gbps = 59;
   pcie.to_device.total = {1000, 650'000, 725'000};
+  pcie.to_device.by_purpose[static_cast<std::size_t>(Purpose::kPayload)] = {1000, 650'000, 725'000};
   result.pcie.push_back(pcie);
   result.units.push_back(unit("host0.nic.translation", 0.5));
   const Bottleneck bottleneck = find_bottleneck(result);
@@ -61,6 +64,28 @@ TEST(Bottleneck, PcieDirection) {
   EXPECT_TRUE(says(bottleneck, "52.0 Gb/s of it payload")) << bottleneck.why;
   EXPECT_TRUE(says(bottleneck, "next limit would be host0.nic.translation, busy 50 %"));
   EXPECT_TRUE(says(bottleneck, "2.00 times the throughput")) << bottleneck.why;
+}
+
+// A link that carries more contexts than payload is full because of them. In 100 us 400,000 B are
+// 32 Gb/s, 200,000 B 16 Gb/s; what takes less than a tenth of 735,000 B is not named.
+TEST(Bottleneck, PcieThatFetchesContextsSaysSo) {
+  Result result = bandwidth_result();
+  PcieResult pcie;
+  pcie.name = "host0.pcie";
+  pcie.rate_gbps = 59;
+  auto& purposes = pcie.to_device.by_purpose;
+  purposes[static_cast<std::size_t>(Purpose::kPayload)] = {1000, 50'000, 75'000};
+  purposes[static_cast<std::size_t>(Purpose::kWqe)] = {1000, 50'000, 60'000};
+  purposes[static_cast<std::size_t>(Purpose::kMtt)] = {1000, 150'000, 200'000};
+  purposes[static_cast<std::size_t>(Purpose::kQpc)] = {1000, 350'000, 400'000};
+  pcie.to_device.total = {4000, 600'000, 735'000};
+  result.pcie.push_back(pcie);
+  const Bottleneck bottleneck = find_bottleneck(result);
+  EXPECT_TRUE(
+      says(bottleneck,
+           "58.8 of 59.0 Gb/s with all headers, 4.00 Gb/s of it payload, 32.0 Gb/s for qpc, "
+           "16.0 Gb/s for mtt"))
+      << bottleneck.why;
 }
 
 TEST(Bottleneck, WireWithTheSameResourceElsewhereIsNotTheNextLimit) {
