@@ -121,10 +121,12 @@ struct NicConfig {
   Time qp_message_time;            ///< that a request keeps that engine besides its data
   BitRate read_engine_rate;        ///< READ data that one QP's responder sends at most
   Time read_engine_time;           ///< that a READ keeps it besides its data
-  std::uint64_t rx_buffer;         ///< bytes, for each VL or priority
-  std::uint32_t context_misses;    ///< concurrent context (QPC/MPT/MTT) fetches
-  std::uint32_t max_mr;            ///< device capability: keys in use at a time
-  std::uint32_t max_rd_atomic;     ///< device capability
+  std::uint64_t read_segment = 0;  ///< bytes that one READ request asks for at most; 0: any
+  Time sge_time{0};              ///< that a piece behind a packet's first takes of the gather unit
+  std::uint64_t rx_buffer;       ///< bytes, for each VL or priority
+  std::uint32_t context_misses;  ///< concurrent context (QPC/MPT/MTT) fetches
+  std::uint32_t max_mr;          ///< device capability: keys in use at a time
+  std::uint32_t max_rd_atomic;   ///< device capability
   KeyPolicy key_policy;
   Time interrupt_moderation;  ///< between two interrupts of a vector at least
   Time command_latency;       ///< firmware time of one command

@@ -331,6 +331,25 @@ void add_nic_parameters(ParameterTable& table) {
       .assumed(
           "0: the engine goes from one READ to the next without a gap; ConnectX-3 takes 0.1 us")
       .means("besides its data, time that a READ keeps the engine of nic.read_engine_rate");
+  table.bytes("nic.read_segment", RNIC_FIELD(nic.read_segment), "whole")
+      .range(256, 1 << 30)
+      .or_word("whole", 0)
+      .assumed(
+          "IBTA vol. 1, 9.7.5.1.2 lets a requester ask for parts of a READ; ConnectX-7's 4 MiB "
+          "READs "
+          "at 80 to 88 % of the line are explained so (novitalabs/pegaflow#291)")
+      .means(
+          "InfiniBand, RoCE: data that one READ request asks for at most, in whole packets of the "
+          "MTU; a longer READ is several requests, each of which takes a slot of "
+          "transport.max_rd_atomic");
+  table.time("nic.sge_time", RNIC_FIELD(nic.sge_time), "0ns")
+      .range(0, 1e6)
+      .assumed(
+          "0: pieces cost their DMA reads only; devices differ: 4 KiB in 8 pieces lost 7 % "
+          "(ConnectX-6 Dx) to 23 % (spdk/spdk#2418)")
+      .means(
+          "time that each scatter/gather entry of a packet behind its first keeps the unit that "
+          "gathers payload");
   table.bytes("nic.rx_buffer", RNIC_FIELD(nic.rx_buffer), "auto")
       .range(1024, 1099511627776)
       .or_auto()

@@ -120,6 +120,14 @@ const Condition kFails{[](const Config& c) {
 const Condition kSelective{
     [](const Config& c) { return c.transport.recovery == Recovery::kSelectiveRepeat; },
     "transport.recovery=selective_repeat"};
+const Condition kSplitsReads{[](const Config& c) {
+                               return kReliable.met(c) &&
+                                      c.transport.recovery == Recovery::kGoBackN &&
+                                      (runs_program(c) || c.workload.op == Op::kRead);
+                             },
+                             "READs of InfiniBand or RoCE with transport.recovery=go_back_n"};
+const Condition kGathers{[](const Config& c) { return runs_program(c) || c.workload.sges > 1; },
+                         "workload.sges of 2 or more: what is in one piece has no further ones"};
 const Condition kPaths{[](const Config& c) { return c.link.paths > 1; }, "link.paths"};
 
 const Condition kSwitched{[](const Config& c) { return c.pcie.switches > 0; }, "pcie.switches"};
@@ -261,6 +269,8 @@ const Rule kRules[] = {
     {"memory.numa_bandwidth", kNuma},
     {"nic.second_function_lanes", kFunctions},
     {"nic.sq_weights", kRanked},
+    {"nic.read_segment", kSplitsReads},
+    {"nic.sge_time", kGathers},
     {"workload.srq", kSharesRecvs},
     {"workload.recv_depth", kTakesRecvs},
     {"workload.recv_batch", kTakesRecvs},

@@ -24,12 +24,15 @@ bool in_first_page(const TxPlan& plan) {
 }  // namespace
 
 PayloadGather::PayloadGather(const sc_core::sc_module_name& name, transport::Transport& transport,
-                             protocol::FramePool& frames, Pool<TxJob>& jobs, bool move_bytes)
+                             protocol::FramePool& frames, Pool<TxJob>& jobs, Time sge_time,
+                             bool move_bytes)
     : sc_module(name),
       transport_(transport),
       frames_(frames),
       jobs_(jobs),
+      sge_time_(sge_time),
       move_bytes_(move_bytes),
+      turns_("turns", this, &PayloadGather::turn_over),
       stats_(this->name()) {
   transmit.bind(*this);
 }
@@ -85,6 +88,18 @@ void PayloadGather::next_piece(TxJob* job, Time t) {
   translation->translate(request, t);
 }
 
+/// A piece behind the first. Where pieces queue, its turn is far ahead: an event, so that what it
+/// asks of others is asked then.
+void PayloadGather::take_turn(TxJob* job, Time t) {
+  if (sge_time_ == kTimeZero) {
+    next_piece(job, t);
+    return;
+  }
+  const Reservation turn = unit_.reserve(t, sge_time_);
+  stats_.add_busy(turn.start, turn.end);
+  turns_.post(turn.end, job);
+}
+
 void PayloadGather::translated(Translation& request, Time t) {
   TxJob* job = job_of(request);
   if (request.result != protocol::AccessResult::kOk) {
@@ -104,7 +119,7 @@ void PayloadGather::translated(Translation& request, Time t) {
     read_segment(*job, request.segments[i], t);
   }
   if (++job->piece < job->plan.piece_count) {
-    next_piece(job, t);
+    take_turn(job, t);
     return;
   }
   if (--job->reads_pending == 0) complete(job, t);

@@ -3,7 +3,9 @@
 
 #include <systemc>
 
+#include "base/event_queue.h"
 #include "base/pool.h"
+#include "base/rate_server.h"
 #include "nic/interfaces.h"
 #include "pcie/dma.h"
 #include "stats/unit_stats.h"
@@ -11,7 +13,8 @@
 namespace rnic::nic {
 
 /// Fetches a packet's payload from host memory: each scatter/gather piece is translated and read by
-/// DMA. Reads of several packets overlap; packets of one QP leave in order.
+/// DMA. Reads of several packets overlap; packets of one QP leave in order. Each piece behind a
+/// packet's first keeps the unit for nic.sge_time.
 class PayloadGather : public sc_core::sc_module,
                       public TransmitIf,
                       public TranslationClient,
@@ -24,9 +27,10 @@ class PayloadGather : public sc_core::sc_module,
   sc_core::sc_port<SchedulerIf> scheduler{"scheduler"};
   sc_core::sc_port<CompletionIf> completion{"completion"};
 
-  /// `move_bytes` false leaves payload bytes out (sim.payload=none); timing is the same.
+  /// `sge_time` is nic.sge_time; `move_bytes` false leaves payload bytes out (sim.payload=none);
+  /// timing is the same.
   PayloadGather(const sc_core::sc_module_name& name, transport::Transport& transport,
-                protocol::FramePool& frames, Pool<TxJob>& jobs, bool move_bytes);
+                protocol::FramePool& frames, Pool<TxJob>& jobs, Time sge_time, bool move_bytes);
 
   void gather(TxJob* job, Time t) override;
   void close_granule(QpContext& qp, Time t) override;
@@ -39,6 +43,8 @@ class PayloadGather : public sc_core::sc_module,
  private:
   static TxJob* job_of(Translation& translation);
   void next_piece(TxJob* job, Time t);
+  void take_turn(TxJob* job, Time t);
+  void turn_over(TxJob*& job) { next_piece(job, sim_now()); }
   void read_segment(TxJob& job, const BusSegment& segment, Time t);
   void complete(TxJob* job, Time t);
   /// The packet will not be sent: its message, or the message it answers, fails.
@@ -51,7 +57,10 @@ class PayloadGather : public sc_core::sc_module,
   transport::Transport& transport_;
   protocol::FramePool& frames_;
   Pool<TxJob>& jobs_;
+  Time sge_time_;
   bool move_bytes_;
+  PipelineServer unit_;  ///< of pieces that take nic.sge_time
+  EventQueue<PayloadGather, TxJob*> turns_;
   std::uint64_t in_flight_ = 0;
   stats::UnitStats stats_;
 };

@@ -41,6 +41,10 @@ std::unique_ptr<Transport> make_transport(const config::Config& config,
   rc.ack_gap = config.transport.ack_coalesce_time;
   rc.window = config.transport.window;
   rc.selective_repeat = config.transport.recovery == config::Recovery::kSelectiveRepeat;
+  // Selective repeat asks for what is missing by packet, and for a READ as a whole.
+  if (!rc.selective_repeat) {
+    rc.read_segment = static_cast<std::uint32_t>(config.nic.read_segment);
+  }
   rc.end_to_end_credits = config.transport.end_to_end_credits;
   rc.reorder_tolerance = config.transport.reorder_tolerance;
   rc.marks_free_packets = config.link.path_choice == config::PathChoice::kAdaptive;

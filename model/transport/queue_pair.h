@@ -28,6 +28,7 @@ struct SendEntry {
   std::uint32_t first_psn = 0;      ///< iWARP: MSN of its untagged message
   std::uint32_t psn_count = 0;      ///< packets of a SEND/WRITE, response packets of a READ
   std::uint32_t responded = 0;      ///< READ: response packets (iWARP: bytes) received in order
+  std::uint32_t requested = 0;      ///< READ: response packets asked for so far (nic.read_segment)
   std::uint64_t end_of_stream = 0;  ///< iWARP: TCP sequence (64-bit) just behind the message
   bool issued = false;              ///< its first packet was planned; PSNs are assigned
   bool finished = false;            ///< may complete once everything before it has

@@ -131,7 +131,7 @@ bool RcTransport::may_issue(const QueuePair& qp, const SendEntry& entry) const {
 void RcTransport::issue(QueuePair& qp, SendEntry& entry) {
   entry.first_psn = qp.next_psn;
   entry.psn_count = entry.wqe.is_atomic() ? 1 : packets_of(entry.wqe.length, qp.mtu);
-  entry.responded = 0;
+  entry.responded = entry.requested = 0;
   entry.sacked = false;
   entry.holds_slot = entry.answered_by_response();
   entry.issued = true;
@@ -174,7 +174,7 @@ PlanStatus RcTransport::plan_request(QueuePair& qp, Time now, TxPlan& plan) {
   plan = TxPlan{};
   plan.entry_number = qp.tx_number;
   if (answered) {
-    plan_read(qp, *entry, entry->responded, entry->psn_count - entry->responded, plan);
+    if (!plan_next_read(qp, *entry, plan)) return PlanStatus::kBlocked;
   } else {
     plan_segment(qp, *entry, qp.tx_offset, plan);
     qp.tx_offset += plan.length;
@@ -194,7 +194,7 @@ Hold RcTransport::held_by(const QueuePair& qp, Time now) const {
   const SendEntry* entry = qp.entry(qp.tx_number);
   if (entry == nullptr || entry->finished) return Hold::kNone;
   if (refused) return Hold::kReceiverNotReady;
-  if (entry->issued) return Hold::kWindow;
+  if (entry->issued) return entry->answered_by_response() ? Hold::kReadSlots : Hold::kWindow;
   if (!fence_passed(qp, *entry)) return Hold::kFence;
   if (entry->answered_by_response() && qp.outstanding_reads >= qp.max_rd_atomic) {
     return Hold::kReadSlots;
@@ -203,6 +203,36 @@ Hold RcTransport::held_by(const QueuePair& qp, Time now) const {
     return Hold::kReceiveCredits;
   }
   return Hold::kWindow;
+}
+
+/// Response packets that one request of a READ or an atomic asks for at most. The pieces of a long
+/// READ are counted from its start, also when a lost part is asked for again.
+std::uint32_t RcTransport::packets_per_request(const QueuePair& qp, const SendEntry& entry) const {
+  if (config_.read_segment == 0 || !entry.wqe.is_read()) return entry.psn_count;
+  return std::max<std::uint32_t>(1, config_.read_segment / qp.mtu);
+}
+
+/// Asks for what is next of a READ, as far as one request may; false: it has to wait for a slot.
+bool RcTransport::plan_next_read(QueuePair& qp, SendEntry& entry, TxPlan& plan) {
+  const std::uint32_t per_request = packets_per_request(qp, entry);
+  const std::uint32_t skip = std::max(entry.responded, qp.tx_offset / qp.mtu);
+  const std::uint32_t end = std::min(entry.psn_count, (skip / per_request + 1) * per_request);
+  if (end > entry.requested) {
+    if (entry.requested > 0) {  // a request beyond the first, which issue() has counted
+      if (qp.outstanding_reads >= qp.max_rd_atomic) return false;
+      ++qp.outstanding_reads;
+      // The responder's MSN counts requests.
+      qp.next_ssn = psn_add(qp.next_ssn, 1);
+      qp.credit_limit = psn_add(qp.credit_limit, 1);
+    }
+    entry.requested = end;
+  }
+  plan_read(qp, entry, skip, end - skip, plan);
+  qp.tx_offset = end * qp.mtu;
+  plan.last = end == entry.psn_count;
+  if (!plan.last) plan.trace = nullptr;  // the last one tells of the READ
+  if (skip >= per_request) plan.message_offset = skip * qp.mtu;
+  return true;
 }
 
 /// Asks for `packets` response packets of a READ from the `skip`-th on, as a request of its own
@@ -402,14 +432,18 @@ SendEntry* RcTransport::oldest_unanswered(QueuePair& qp, std::uint64_t& number) 
 }
 
 WcStatus RcTransport::judge_response(const QueuePair& qp, const SendEntry& entry,
-                                     const Incoming& in) {
+                                     const Incoming& in) const {
   const bool atomic = in.info.kind == protocol::OpcodeKind::kAtomicAck;
   if (atomic != entry.wqe.is_atomic()) return WcStatus::kBadResponseError;
   if (atomic) return in.payload_bytes == 0 ? WcStatus::kSuccess : WcStatus::kLocalLengthError;
+  const std::uint32_t per_request = packets_per_request(qp, entry);
   // Later packets may open a new response: that to a request for the missing part.
-  if (entry.responded == 0 && !in.info.starts_message()) return WcStatus::kBadResponseError;
+  if (entry.responded % per_request == 0 && !in.info.starts_message()) {
+    return WcStatus::kBadResponseError;
+  }
   const std::uint32_t left = entry.wqe.length - entry.responded * qp.mtu;
-  const bool ends = entry.responded + 1 == entry.psn_count;
+  const bool ends =
+      entry.responded + 1 == entry.psn_count || (entry.responded + 1) % per_request == 0;
   const bool length_right =
       in.payload_bytes == std::min(qp.mtu, left) && in.info.ends_message() == ends;
   return length_right ? WcStatus::kSuccess : WcStatus::kLocalLengthError;
@@ -448,10 +482,8 @@ void RcTransport::handle_read_response(QueuePair& qp, const Incoming& in, Time n
   plan.entry_number = number;
   ++entry->responded;
   plan.last = entry->responded == entry->psn_count;
-  if (plan.last) {
-    entry->placing = true;
-    --qp.outstanding_reads;
-  }
+  if (plan.last) entry->placing = true;
+  if (plan.last || entry->responded % packets_per_request(qp, *entry) == 0) --qp.outstanding_reads;
   advance(qp, psn_add(psn, 1), now);
 }
 

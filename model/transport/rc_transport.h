@@ -17,6 +17,7 @@ struct RcConfig {
   std::uint32_t ack_every = 256;  ///< AckReq every n packets inside a long message; last always
   Time ack_gap{0};  ///< least time between two ACKs of a QP; those in between are coalesced
   std::uint32_t window = 0;  ///< packets in flight at most, also what a responder reorders; 0: any
+  std::uint32_t read_segment = 0;       ///< bytes that one READ request asks for at most; 0: any
   bool selective_repeat = false;        ///< else go-back-N
   bool sequence_nak = true;             ///< go-back-N: a gap is reported
   std::uint32_t reorder_tolerance = 0;  ///< selective repeat: packets that overtake what is lost
@@ -121,6 +122,8 @@ class RcTransport : public Transport {
   void note_credits(QueuePair& qp, const Incoming& in) const;
   std::uint8_t credit_syndrome(const QueuePair& qp) const;
   bool window_open(const QueuePair& qp, std::uint32_t psn) const;
+  std::uint32_t packets_per_request(const QueuePair& qp, const SendEntry& entry) const;
+  bool plan_next_read(QueuePair& qp, SendEntry& entry, TxPlan& plan);
   void plan_read(QueuePair& qp, const SendEntry& entry, std::uint32_t skip, std::uint32_t packets,
                  TxPlan& plan);
   void note_sent(QueuePair& qp, TxPlan& plan, std::uint32_t psn_count);
@@ -132,8 +135,8 @@ class RcTransport : public Transport {
   static SendEntry* oldest_unanswered(QueuePair& qp, std::uint64_t& number);
   /// Of a response whose PSN is the expected one: the status with which its request fails if the
   /// response is of the wrong kind or length.
-  static protocol::WcStatus judge_response(const QueuePair& qp, const SendEntry& entry,
-                                           const Incoming& in);
+  protocol::WcStatus judge_response(const QueuePair& qp, const SendEntry& entry,
+                                    const Incoming& in) const;
   /// False when a READ at or before `psn` lacks its answer: it is asked for again.
   bool acknowledge_up_to(QueuePair& qp, std::uint32_t psn, Time now);
   void advance(QueuePair& qp, std::uint32_t una_psn, Time now);

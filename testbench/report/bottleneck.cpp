@@ -304,11 +304,33 @@ Window narrowest_window(const Result& result) {
       scenario.qps == 0 ? 1 : std::max<std::uint64_t>(result.flows.size(), 1);
   const std::uint64_t qps = flows * std::max(scenario.qps, 1U);
   Window window{qps * std::max(scenario.depth, 1U), "workload.depth", false};
-  const std::uint64_t reads = qps * scenario.read_window;
+  // A READ in several requests may hold several slots: see read_slots().
+  const std::uint64_t reads = scenario.read_segment > 0 ? 0 : qps * scenario.read_window;
   if (reads > 0 && reads < window.slots) window = {reads, "transport.max_rd_atomic", true};
   const std::uint64_t shared = flows * scenario.threads * scenario.outstanding;
   if (shared > 0 && shared < window.slots) window = {shared, "workload.outstanding", false};
   return window;
+}
+
+/// READs are several requests each (nic.read_segment), of which the next waits most of the time.
+std::optional<Bottleneck> read_slots(const Result& result, const std::vector<Resource>& ranked) {
+  if (result.scenario.read_segment == 0) return std::nullopt;
+  Bottleneck bottleneck;
+  for (const HostResult& host : result.hosts) {
+    bottleneck.utilization = std::max(
+        bottleneck.utilization, host.held[static_cast<std::size_t>(transport::Hold::kReadSlots)]);
+  }
+  if (bottleneck.utilization < kStalledMost) return std::nullopt;
+  bottleneck.unit = "transport.max_rd_atomic";
+  bottleneck.why = busiest_clause(ranked) +
+                   ", so the window limits (transport.max_rd_atomic): the next request of a READ "
+                   "waits " +
+                   percent(bottleneck.utilization) + " of the time for one of " +
+                   grouped(result.scenario.read_window) +
+                   " READ slots of its queue pair, each of which asks for no more than " +
+                   grouped(result.scenario.read_segment) + " B (nic.read_segment)";
+  add_next(bottleneck, next_resource(ranked, ""));
+  return bottleneck;
 }
 
 Bottleneck window(const Result& result, const std::vector<Resource>& ranked) {
@@ -400,6 +422,7 @@ Bottleneck limit_of(const Result& result) {
   if (auto losses = recovery(result, ranked)) return *losses;
   if (auto rates = congestion(result, ranked)) return *rates;
   if (auto slots = transmit_slots(result, ranked, kSaturated)) return *slots;
+  if (auto reads = read_slots(result, ranked)) return *reads;
   return window(result, ranked);
 }
 

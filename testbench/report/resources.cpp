@@ -117,6 +117,13 @@ std::string keys_of(const std::string& unit) {
   if (ends_with(unit, ".relaxed_order")) {
     return ", which takes posted writes with relaxed ordering (pcie.relaxed_time),";
   }
+  if (ends_with(unit, ".qp_engine")) {
+    return ", what one queue pair can send (nic.qp_rate, nic.qp_message_time, "
+           "nic.read_engine_rate, nic.read_engine_time),";
+  }
+  if (ends_with(unit, ".payload_gather")) {
+    return ", which collects the pieces of messages (nic.sge_time),";
+  }
   return {};
 }
 

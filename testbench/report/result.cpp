@@ -48,6 +48,11 @@ Scenario scenario_of(const config::Config& config, const nlohmann::ordered_json&
   scenario.outstanding = scenario.latency_pattern ? 0 : workload.outstanding;
   if (config::returns_data(workload.op)) {
     scenario.read_window = std::min(config.transport.max_rd_atomic, config.nic.max_rd_atomic);
+    const bool splits = workload.op == config::Op::kRead &&
+                        config.transport.recovery == config::Recovery::kGoBackN &&
+                        config.transport.protocol != config::Protocol::kIwarp &&
+                        config.nic.read_segment < workload.msg_size;
+    if (splits) scenario.read_segment = config.nic.read_segment;
   }
   scenario.link_gbps = config.link.rate.to_gbps();
   const std::uint64_t packet = std::min<std::uint64_t>(workload.msg_size, config.transport.mtu);

@@ -39,6 +39,7 @@ struct Scenario {
   std::uint32_t outstanding = 0;  ///< messages in flight of a thread; 0: only depth counts
   /// READs and atomics in flight on a QP; 0: the operation has no such limit.
   std::uint32_t read_window = 0;
+  std::uint64_t read_segment = 0;  ///< bytes that each of them asks for at most; 0: all of a READ
   double link_gbps = 0;
   /// Fewer of its packets fill nic.tx_buffer than there are nic.tx_slots.
   bool buffer_before_slots = false;

@@ -94,7 +94,8 @@ struct RecordingTransport : FakeTransport {
 // PayloadGather ------------------------------------------------------------------------------
 
 struct GatherRig {
-  GatherRig() : unit("unit", transport, frames, jobs, true) {
+  explicit GatherRig(Time sge_time = kTimeZero)
+      : unit("unit", transport, frames, jobs, sge_time, true) {
     unit.translation.bind(translation);
     unit.dma.bind(dma);
     unit.packetizer.bind(packetizer);
@@ -150,6 +151,22 @@ TEST(PayloadGather, PiecesBecomeOnePayload) {
   EXPECT_EQ(rig.translation.asked[1].key, 8U);
   // Two translations of 10 ns, then the second read's 100 ns.
   EXPECT_EQ(rig.packetizer.at[0], nanoseconds(120));
+}
+
+TEST(PayloadGather, PiecesBehindTheFirstTakeTurns) {
+  GatherRig rig(nanoseconds(50));
+  TxJob* first = rig.packet({{0x100, 1, 9}, {0x110, 1, 9}, {0x120, 1, 9}});
+  TxJob* second = rig.packet({{0x200, 1, 9}, {0x210, 1, 9}});
+  rig.unit.gather(first, kTimeZero);
+  rig.unit.gather(second, kTimeZero);
+  sc_core::sc_start();
+  // First pieces are translated by 10 ns. Turns of 50 ns: the first's second piece until 60, the
+  // second's until 110, then the first's third, which asks again at 70, until 160; a translation of
+  // 10 ns and a read of 100 ns follow each.
+  ASSERT_EQ(rig.packetizer.jobs, (std::vector<TxJob*>{first, second}));
+  EXPECT_EQ(rig.packetizer.at[0], nanoseconds(160 + 110));
+  EXPECT_EQ(rig.packetizer.at[1], nanoseconds(160 + 110));  // behind the first of its queue pair
+  EXPECT_EQ(rig.unit.stats().busy(), nanoseconds(3 * 50));
 }
 
 TEST(PayloadGather, PacketsOfAQueuePairLeaveInOrder) {
