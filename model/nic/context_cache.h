@@ -81,7 +81,7 @@ template <typename Entry>
 struct WritesBack<Entry, std::void_t<decltype(Entry::dirty)>> : std::true_type {};
 
 /// A cache of context-memory entries of type `Entry`, with miss-status registers: a second miss to
-/// a line waits for the first one's fetch. Optionally a small first level in front of it, lines
+/// a line joins the first one's fetch. Optionally a small first level in front of it, lines
 /// fetched ahead, and write-back of what was changed. `Entry` needs `static constexpr kLineBytes`
 /// and `void load(const std::uint8_t*)` (decodes a line as read from memory).
 template <typename Entry>
@@ -116,7 +116,9 @@ class ContextCache : public pcie::DmaClient {
   Entry* lookup(std::uint64_t key, bool again) {
     if (again) return cache_.touch(key);
     if (!expected_.empty() && expected_.erase(key) > 0) return cache_.find_late(key);
-    return cache_.find(key);
+    Entry* entry = cache_.find(key);
+    if (entry == nullptr && find(key) != nullptr) ++joined_;
+    return entry;
   }
 
   /// As above, through the first level if there is one: `t` is advanced when only the second has
@@ -211,11 +213,13 @@ class ContextCache : public pcie::DmaClient {
   SetAssocCache<Entry>* first_level() { return first_level_.get(); }
   std::size_t outstanding() const { return outstanding_.size(); }
   std::uint64_t prefetches() const { return prefetches_; }
+  /// Of the misses of cache(): those that found a fetch of their line under way, and waited for it.
+  std::uint64_t joined() const { return joined_; }
   std::uint64_t write_backs() const { return write_backs_; }
   void reset_statistics() {
     cache_.reset_statistics();
     if (first_level_ != nullptr) first_level_->reset_statistics();
-    prefetches_ = write_backs_ = 0;
+    prefetches_ = write_backs_ = joined_ = 0;
     waiting_since_ = sim_now();
   }
 
@@ -366,6 +370,7 @@ class ContextCache : public pcie::DmaClient {
   Time waiting_since_{0};
   std::uint64_t demanded_ = 0;  ///< waiters of all misses
   std::uint64_t prefetches_ = 0;
+  std::uint64_t joined_ = 0;
   std::uint64_t write_backs_ = 0;
   std::unordered_map<std::uint64_t, Miss*> outstanding_;  ///< by line
   std::unordered_set<std::uint64_t> expected_;  ///< lines fetched early, whose misses are not

@@ -93,7 +93,10 @@ Json bottleneck_json(const Bottleneck& bottleneck) {
 Json caches_json(const std::vector<CacheResult>& caches) {
   Json array = Json::array();
   for (const CacheResult& cache : caches) {
-    array.push_back({{"name", cache.name}, {"hits", cache.hits}, {"misses", cache.misses}});
+    array.push_back({{"name", cache.name},
+                     {"hits", cache.hits},
+                     {"joined", cache.joined},
+                     {"misses", cache.misses}});
   }
   return array;
 }

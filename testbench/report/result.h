@@ -95,10 +95,18 @@ struct Bottleneck {
   double next_utilization = 0;
 };
 
+/// Look-ups in a cache. The share that needed no read of memory, (hits + joined) / lookups(), is
+/// its hit rate: what a simulation of the same trace without time finds. Only hits did not wait.
 struct CacheResult {
   std::string name;
   std::uint64_t hits = 0;
-  std::uint64_t misses = 0;
+  std::uint64_t misses = 0;  ///< each fetched its line
+  std::uint64_t joined = 0;  ///< the line was under way for another look-up
+  std::uint64_t lookups() const { return hits + joined + misses; }
+  /// 0 to 1; 0 of an unused cache.
+  double hit_rate() const {
+    return lookups() == 0 ? 0 : static_cast<double>(hits + joined) / static_cast<double>(lookups());
+  }
 };
 
 struct TlpResult {

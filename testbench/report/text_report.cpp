@@ -246,16 +246,24 @@ std::string units(const Result& result) {
 std::string caches(const Result& result, const Selection& selection) {
   Table table({{"cache", Align::kLeft},
                {"hits", Align::kRight},
+               {"joined", Align::kRight},
                {"misses", Align::kRight},
                {"hit rate", Align::kRight}});
+  bool any_joined = false;
   for (const CacheResult& cache : result.caches) {
-    const std::uint64_t lookups = cache.hits + cache.misses;
-    if (lookups == 0 || !selection.shows(cache.name)) continue;
-    table.add(
-        {cache.name, grouped(cache.hits), grouped(cache.misses),
-         fixed(100 * static_cast<double>(cache.hits) / static_cast<double>(lookups), 1) + " %"});
+    if (cache.lookups() == 0 || !selection.shows(cache.name)) continue;
+    any_joined = any_joined || cache.joined > 0;
+    table.add({cache.name, grouped(cache.hits), grouped(cache.joined), grouped(cache.misses),
+               fixed(100 * cache.hit_rate(), 1) + " %"});
   }
-  return table.empty() ? std::string() : section("Caches", table.text());
+  if (table.empty()) return {};
+  std::string text = table.text();
+  if (any_joined) {
+    text +=
+        "  Joined: waited for a fetch of their line that was under way; hit rate: hits and "
+        "joined.\n";
+  }
+  return section("Caches", text);
 }
 
 std::string pcie(const Result& result, const Selection& selection) {

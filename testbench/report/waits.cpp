@@ -20,16 +20,18 @@ std::string worst_cache(const Result& result, const UnitResult& unit, const char
   const CacheResult* worst = nullptr;
   double worst_rate = 1;
   for (const CacheResult& cache : result.caches) {
-    const std::uint64_t lookups = cache.hits + cache.misses;
-    if (lookups == 0 || cache.name.rfind(host, 0) != 0) continue;
+    if (cache.lookups() == 0 || cache.name.rfind(host, 0) != 0) continue;
     if (cache.name.find(part) == std::string::npos) continue;
-    const double rate = static_cast<double>(cache.hits) / static_cast<double>(lookups);
+    const double rate = cache.hit_rate();
     if (worst != nullptr && rate >= worst_rate) continue;
     worst = &cache;
     worst_rate = rate;
   }
   if (worst == nullptr) return {};
-  return " (" + percent(worst_rate) + " of look-ups hit in " + worst->name + ")";
+  const double joined = static_cast<double>(worst->joined) / static_cast<double>(worst->lookups());
+  const std::string waited =
+      worst->joined == 0 ? "" : ", " + percent(joined) + " a line that was still under way,";
+  return " (" + percent(worst_rate) + " of look-ups hit" + waited + " in " + worst->name + ")";
 }
 
 /// Whether a unit is that direction of a PCIe link.

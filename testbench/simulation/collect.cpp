@@ -48,11 +48,11 @@ void collect_host_side(host::Host& host, const std::string& name, Time start, Ti
     result.units.push_back(unit_result(host.peer->writes(), start, now));
   }
   if (memory.tracks_cache()) {
-    result.caches.push_back({name + ".llc", memory.llc_hits(), memory.llc_misses()});
+    result.caches.push_back({name + ".llc", memory.llc_hits(), memory.llc_misses(), 0});
   }
   if (const host::Iommu* iommu = root.iommu()) {
     result.units.push_back(unit_result(iommu->unit(), start, now));
-    result.caches.push_back({name + ".iotlb", iommu->hits(), iommu->misses()});
+    result.caches.push_back({name + ".iotlb", iommu->hits(), iommu->misses(), 0});
   }
 }
 
@@ -99,9 +99,10 @@ void collect_units(Node& node, Time start, Time now, Result& result) {
 template <typename Entry>
 void collect_cache(const std::string& name, nic::ContextCache<Entry>* cache, Result& result) {
   if (cache == nullptr) return;
-  result.caches.push_back({name, cache->cache().hits(), cache->cache().misses()});
+  const std::uint64_t joined = cache->joined();
+  result.caches.push_back({name, cache->cache().hits(), cache->cache().misses() - joined, joined});
   if (auto* near = cache->first_level()) {
-    result.caches.push_back({name + ".l0", near->hits(), near->misses()});
+    result.caches.push_back({name + ".l0", near->hits(), near->misses(), 0});
   }
 }
 
@@ -118,7 +119,7 @@ void collect_caches(Node& node, Result& result) {
   collect_cache(prefix + "mtt_cache.responder", translation.responder_mtt_cache(), result);
   collect_cache(prefix + "cqc_cache", &nic.cq_contexts.cache(), result);
   if (const pcie::TranslationAgent* agent = nic.translation_agent.get()) {
-    result.caches.push_back({prefix + "atc", agent->hits(), agent->misses()});
+    result.caches.push_back({prefix + "atc", agent->hits(), agent->misses(), 0});
   }
   for (nic::WqeCache* cache : {nic.wqe_cache.get(), nic.rq_wqe_cache.get()}) {
     if (cache != nullptr) {
@@ -439,7 +440,7 @@ void collect_dma_node(DmaNode& node, Time start, Time now, Result& result) {
   }
   if (const pcie::TranslationAgent* agent = node.translation_agent.get()) {
     result.units.push_back(unit_result(agent->unit(), start, now));
-    result.caches.push_back({name + ".atc", agent->hits(), agent->misses()});
+    result.caches.push_back({name + ".atc", agent->hits(), agent->misses(), 0});
   }
   collect_host_side(node.host, name, start, now, result);
   collect_link_units(node.pcie, name, start, now, result);

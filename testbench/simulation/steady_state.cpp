@@ -97,6 +97,7 @@ void visit_counters(R& x, const Result& y, const Result& z, Counter&& counter) {
   for (std::size_t i = 0; i < x.caches.size(); ++i) {
     counter(x.caches[i].hits, y.caches[i].hits, z.caches[i].hits);
     counter(x.caches[i].misses, y.caches[i].misses, z.caches[i].misses);
+    counter(x.caches[i].joined, y.caches[i].joined, z.caches[i].joined);
   }
   for (std::size_t i = 0; i < x.links.size(); ++i) {
     counter(x.links[i].packets, y.links[i].packets, z.links[i].packets);

@@ -28,7 +28,8 @@ COLUMNS: list[tuple[str, str, str]] = [
     ("bottleneck.utilization", "0..1", "how busy that unit is"),
     ("bottleneck.why", "", "the reason in words"),
     ("unit.NAME.utilization", "0..1", "share of time the unit is busy"),
-    ("cache.NAME.hit_rate", "0..1", "hits / (hits + misses); empty when the cache was not used"),
+    ("cache.NAME.hit_rate", "0..1", "(hits + joined) / look-ups; empty when the cache was not used"),
+    ("cache.NAME.joined", "", "look-ups that waited for a fetch under way, in the measured window"),
     ("cache.NAME.misses", "", "misses in the measured window"),
     ("completions.STATUS", "", "completions with this status"),
     ("pcie.NAME.to_host.FIGURE", "", "tlps, payload_bytes, wire_bytes towards host memory"),
@@ -88,9 +89,11 @@ def columns_of(result: Mapping[str, Any]) -> dict[str, Value]:
     for unit in result.get("units") or []:
         _put(row, f"unit.{unit['name']}.utilization", unit.get("utilization"))
     for cache in result.get("caches") or []:
-        hits, misses = cache.get("hits", 0), cache.get("misses", 0)
+        joined, misses = cache.get("joined", 0), cache.get("misses", 0)
+        hits = cache.get("hits", 0) + joined
         if hits + misses:
             row[f"cache.{cache['name']}.hit_rate"] = hits / (hits + misses)
+        _put(row, f"cache.{cache['name']}.joined", joined)
         _put(row, f"cache.{cache['name']}.misses", misses)
     _put_all(row, "completions", result.get("completions"))
     _traffic(row, result)
