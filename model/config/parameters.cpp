@@ -157,20 +157,17 @@ Value assign_frames(const Parameter& parameter, std::string_view text, Config& c
 }
 
 /// `unlimited` and the like: stored as the number it stands for, reported as the word.
-Value assign_word(const Parameter& parameter, Config& config) {
+void assign_word(const Parameter& parameter, double value, Config& config) {
   if (parameter.kind == Kind::kReal) {
-    target<double>(parameter, config) = parameter.word_value;
+    target<double>(parameter, config) = value;
   } else if (parameter.kind == Kind::kRate) {
-    target<BitRate>(parameter, config) =
-        parameter.word_value > 0 ? BitRate::gbps(parameter.word_value) : BitRate();
+    target<BitRate>(parameter, config) = value > 0 ? BitRate::gbps(value) : BitRate();
   } else {
     store_integer(parameter,
-                  parameter.word_value >= kTwoTo64
-                      ? std::numeric_limits<std::uint64_t>::max()
-                      : static_cast<std::uint64_t>(parameter.word_value),
+                  value >= kTwoTo64 ? std::numeric_limits<std::uint64_t>::max()
+                                    : static_cast<std::uint64_t>(value),
                   config);
   }
-  return *parameter.word;
 }
 
 Value assign_parsed(const Parameter& parameter, std::string_view text, Config& config) {
@@ -261,8 +258,7 @@ Parameter& Parameter::or_auto() {
 }
 
 Parameter& Parameter::or_word(std::string name, double value) {
-  word = std::move(name);
-  word_value = value;
+  words.emplace_back(std::move(name), value);
   return *this;
 }
 
@@ -324,7 +320,11 @@ const Parameter* find_parameter(std::string_view key) {
 
 Value assign(const Parameter& parameter, std::string_view text, Config& config) {
   text = trimmed(text);
-  if (parameter.word && text == *parameter.word) return assign_word(parameter, config);
+  for (const auto& [word, value] : parameter.words) {
+    if (text != word) continue;
+    assign_word(parameter, value, config);
+    return word;
+  }
   try {
     return assign_parsed(parameter, text, config);
   } catch (const ConfigError& error) {
@@ -374,7 +374,7 @@ std::string valid_values(const Parameter& parameter) {
       }
   }
   if (parameter.automatic) text += ", auto";
-  if (parameter.word) text += ", " + *parameter.word;
+  for (const auto& word : parameter.words) text += ", " + word.first;
   return text;
 }
 

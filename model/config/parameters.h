@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -67,8 +68,8 @@ struct Parameter {
   std::vector<std::uint64_t> allowed;  ///< further restricts a number when not empty
   bool ordered = false;                ///< kList of numbers: their order and repetition matter
   bool automatic = false;              ///< `auto` is accepted and resolved from other keys
-  std::optional<std::string> word;     ///< accepted besides numbers, stands for word_value
-  double word_value = 0;
+  /// Words accepted besides numbers, and the values they stand for.
+  std::vector<std::pair<std::string, double>> words;
   Evidence evidence = Evidence::kAssumed;
   std::string source;
   std::string meaning;
@@ -78,7 +79,7 @@ struct Parameter {
   Parameter& in(std::string bare_unit);
   Parameter& in_order();
   Parameter& or_auto();
-  /// `value` beyond 2^64 stands for the largest integer.
+  /// May be called for several words. `value` beyond 2^64 stands for the largest integer.
   Parameter& or_word(std::string name, double value);
   Parameter& spec(std::string where);
   Parameter& datasheet(std::string where);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/parameter_table.h"
+#include "protocol/tlp.h"
 
 namespace rnic::config {
 namespace {
@@ -38,12 +39,18 @@ void add_link(ParameterTable& table) {
       .means("one way through PHY, data-link and transaction layers of both ends");
   table.real("pcie.dllp_overhead", RNIC_FIELD(pcie.dllp_overhead), "auto")
       .range(0, 0.9)
-      .or_word("auto", -1)
+      .or_word("auto", protocol::kDllpsAsPublished)
+      .or_word("symbols", protocol::kDllpsBySymbols)
       .spec(
           "PCI Express Base, Ack latency limits and SKP interval; 57.88 of 62.96 Gb/s are left on "
           "Gen3 x8, as published by " +
           std::string(kPcieBench))
-      .means("share of raw bandwidth taken by DLLPs and SKP sets; auto: from gen, lanes and mps");
+      .means(
+          "share of raw bandwidth taken by DLLPs and SKP sets, from gen, lanes and mps. auto: a "
+          "limit "
+          "of N symbol times is N bytes of the link, as published, 10 % on x16; symbols: N bytes "
+          "of "
+          "each lane, as the specification has it, 1 %");
   table.count("pcie.switches", RNIC_FIELD(pcie.switches), "0")
       .range(0, 16)
       .assumed("a slot of the root complex")

@@ -146,23 +146,40 @@ BitRate coded_rate(std::uint32_t gen, std::uint32_t lanes) {
   return BitRate(per_lane * lanes);
 }
 
-double dllp_overhead(std::uint32_t gen, std::uint32_t lanes, std::uint32_t mps) {
-  constexpr double kSkip = 4.0 / 1538.0;  // a SKP ordered set at the longest interval allowed
-  if (gen >= kFlitGeneration) return kSkip;
-  // Limit in symbol times = (MPS + TLP overhead) x AckFactor / lanes + internal delay, rounded down
-  // as the specification's tables are; the delay grows with the signalling rate.
+namespace {
+
+constexpr double kSkip = 4.0 / 1538.0;  // a SKP ordered set at the longest interval allowed
+
+/// Ack latency limit in symbol times.
+std::uint32_t ack_limit(std::uint32_t gen, std::uint32_t lanes, std::uint32_t mps) {
+  // (MPS + TLP overhead) x AckFactor / lanes + internal delay, rounded down as the specification's
+  // tables are; the delay grows with the signalling rate.
   constexpr double kTlpOverhead = 28;
   constexpr std::uint32_t kGen1Delay = 19;
   const std::uint32_t table = static_cast<std::uint32_t>(
       (mps + kTlpOverhead) * ack_factor(lanes, mps) / lanes + kGen1Delay);
-  const std::uint32_t limit = table + (gen == 1 ? 0U : gen == 2 ? 51U : 96U);
-  constexpr double kDllpBytes = 8;
-  return 2 * kDllpBytes / limit + kSkip;
+  return table + (gen == 1 ? 0U : gen == 2 ? 51U : 96U);
+}
+
+constexpr double kDllpBytes = 8;
+
+}  // namespace
+
+double dllp_overhead(std::uint32_t gen, std::uint32_t lanes, std::uint32_t mps) {
+  if (gen >= kFlitGeneration) return kSkip;
+  return 2 * kDllpBytes / ack_limit(gen, lanes, mps) + kSkip;
+}
+
+double dllp_overhead_by_symbols(std::uint32_t gen, std::uint32_t lanes, std::uint32_t mps) {
+  if (gen >= kFlitGeneration) return kSkip;
+  return 2 * kDllpBytes / (ack_limit(gen, lanes, mps) * lanes) + kSkip;
 }
 
 BitRate tlp_rate(std::uint32_t gen, std::uint32_t lanes, std::uint32_t mps, double overhead) {
   if (overhead >= 1) throw ConfigError("pcie.dllp_overhead leaves nothing to TLPs");
-  const double share = overhead < 0 ? dllp_overhead(gen, lanes, mps) : overhead;
+  const double share = overhead >= 0                 ? overhead
+                       : overhead == kDllpsBySymbols ? dllp_overhead_by_symbols(gen, lanes, mps)
+                                                     : dllp_overhead(gen, lanes, mps);
   return BitRate(coded_rate(gen, lanes).bits_per_second() * (1 - share));
 }
 

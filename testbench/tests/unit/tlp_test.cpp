@@ -127,6 +127,17 @@ TEST(Tlp, DllpShare) {
   EXPECT_THROW(tlp_rate(3, 8, 256, 1.0), ConfigError);
 }
 
+TEST(Tlp, DllpShareBySymbolTimesOfAllLanes) {
+  // x1 is the same. Generation 3 x16, MPS 128: 156 x 3.0 / 16 + 19 = 48 symbol times, and 96.
+  EXPECT_DOUBLE_EQ(dllp_overhead_by_symbols(3, 1, 128), dllp_overhead(3, 1, 128));
+  for (const std::uint32_t lanes : {2U, 8U, 16U}) {
+    EXPECT_NEAR(dllp_overhead_by_symbols(3, lanes, 256) - 4.0 / 1538,
+                (dllp_overhead(3, lanes, 256) - 4.0 / 1538) / lanes, 1e-12);
+  }
+  EXPECT_NEAR(dllp_overhead_by_symbols(3, 16, 128), 16.0 / (144 * 16) + 4.0 / 1538, 1e-12);
+  EXPECT_NEAR(tlp_rate(3, 16, 128, kDllpsBySymbols).to_gbps(), 126.0308 * (1 - 0.009545), 0.01);
+}
+
 /// One line of the published figures.
 struct Published {
   std::uint32_t gen, lanes, mps, mrrs, completion, size;
