@@ -47,6 +47,7 @@ struct IommuConfig {
   Time walk_latency;         ///< with the upper levels cached
   bool passthrough;          ///< enabled, but with an identity mapping that needs no look-up
   std::uint64_t page_size;   ///< of mappings
+  std::uint64_t mapped;      ///< bytes of each page of payload that are mapped; 0: all
   std::uint32_t walkers;     ///< walks at a time; 0: any number
   std::uint32_t walk_cache;  ///< upper-level entries cached; 0: all
   Time walk_level_latency;   ///< added to a walk whose upper level is not cached

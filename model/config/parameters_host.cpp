@@ -179,6 +179,15 @@ void add_iommu(ParameterTable& table) {
       .or_auto()
       .spec("VT-d and AMD-Vi page sizes; sp_off leaves 4 KiB only")
       .means("page size of the IOMMU's mappings; auto: memory.page_size");
+  table.bytes("iommu.mapped_bytes", RNIC_FIELD(iommu.mapped), "page")
+      .range(1, 1 << 30)
+      .or_word("page", 0)
+      .assumed(
+          "a driver maps all; one that maps the first 4 KiB of each huge page only hung (Coyote, "
+          "issue 191)")
+      .means(
+          "bytes of each page of payload that are mapped, from its beginning; DMA beyond them is a "
+          "fault");
   table.count("iommu.walkers", RNIC_FIELD(iommu.walkers), "6")
       .range(0, 1024)
       .in("walks")

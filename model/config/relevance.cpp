@@ -49,6 +49,9 @@ const Condition kPauses{pauses, "link.flow_control=pfc|pause"};
 const Condition kDcqcn{
     [](const Config& c) { return c.transport.congestion_control == RoceCongestion::kDcqcn; },
     "transport.congestion_control=dcqcn"};
+const Condition kTranslating{
+    [](const Config& c) { return c.iommu.enabled && !c.iommu.passthrough; },
+    "iommu.enabled=true without iommu.passthrough"};
 const Condition kIommu{[](const Config& c) { return c.iommu.enabled; }, "iommu.enabled=true"};
 const Condition kAts{[](const Config& c) { return c.pcie.atc.enabled; }, "pcie.ats=true"};
 const Condition kPeer{[](const Config& c) {
@@ -262,6 +265,7 @@ const Rule kRules[] = {
     {"iommu.walk_latency", kIommu},
     {"iommu.walkers", kIommu},
     {"iommu.page_size", kIommu},
+    {"iommu.mapped_bytes", kTranslating},
     {"iommu.passthrough", kIommu},
     {"pcie.atc.", kAts},
     {"peer.", kPeer},

@@ -23,6 +23,7 @@ Iommu::Iommu(const std::string& name, const config::IommuConfig& config)
     : walk_latency_(config.walk_latency),
       level_latency_(config.walk_level_latency),
       page_size_(std::max<std::uint64_t>(config.page_size, 1)),
+      mapped_(config.mapped == 0 ? page_size_ : std::min(config.mapped, page_size_)),
       passthrough_(config.passthrough),
       table_by_table_(config.serial_tables),
       iotlb_(std::max(1U, config.iotlb_entries), ways_for(std::max(1U, config.iotlb_entries)),
@@ -49,6 +50,12 @@ Time Iommu::translate(Time now, std::uint64_t address, std::uint64_t bytes) {
     ready = look_up(ready, page);
   }
   return ready - now;
+}
+
+bool Iommu::maps(std::uint64_t address, std::uint64_t bytes) const {
+  if (passthrough_ || bytes == 0) return true;
+  // What goes beyond the end of a page crosses its hole, if there is one.
+  return mapped_ == page_size_ || address % page_size_ + bytes <= mapped_;
 }
 
 Time Iommu::look_up(Time at, std::uint64_t page) {

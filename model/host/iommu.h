@@ -13,11 +13,12 @@
 
 namespace rnic::host {
 
-/// I/O address translation with an identity mapping: what it costs, not what it protects. An LRU
-/// IOTLB of pages; misses are walked by a number of walkers, each walk shorter when the upper level
-/// of the page table is cached. The walks of one request follow each other, those of different
-/// requests overlap; a page that is being walked is waited for, not walked again, and takes its
-/// place in the IOTLB when the walk has found it.
+/// I/O address translation with an identity mapping: what it costs; what it protects only as
+/// far as a driver's mistake leaves a part of each page unmapped. An LRU IOTLB of pages; misses are
+/// walked by a number of walkers, each walk shorter when the upper level of the page table is
+/// cached. The walks of one request follow each other, those of different requests overlap; a page
+/// that is being walked is waited for, not walked again, and takes its place in the IOTLB when the
+/// walk has found it.
 class Iommu {
  public:
   explicit Iommu(const std::string& name, const config::IommuConfig& config);
@@ -29,6 +30,8 @@ class Iommu {
   /// The IOTLB forgets the pages of [address, address + bytes), and what is being walked for.
   void invalidate(std::uint64_t address, std::uint64_t bytes);
   bool passes_through() const { return passthrough_; }
+  /// Whether all bytes of a payload at `address` are mapped (iommu.mapped_bytes).
+  bool maps(std::uint64_t address, std::uint64_t bytes) const;
 
   /// Pages found, or being walked for already.
   std::uint64_t hits() const { return hits_; }
@@ -58,6 +61,7 @@ class Iommu {
   Time walk_latency_;
   Time level_latency_;
   std::uint64_t page_size_;
+  std::uint64_t mapped_;
   bool passthrough_;
   bool table_by_table_;
   SetAssocCache<Nothing> iotlb_;

@@ -21,6 +21,11 @@ WriteOrder::Request request_of(const tlm::tlm_generic_payload& payload, Time arr
   return {sim_now(), arrival, instant, payload.get_address(), payload.get_data_length()};
 }
 
+/// Where the cache line of `address` begins.
+std::uint64_t line_of(std::uint64_t address) {
+  return address - address % LastLevelCache::kLineBytes;
+}
+
 }  // namespace
 
 RootComplex::RootComplex(const sc_core::sc_module_name& name,
@@ -195,25 +200,31 @@ Time RootComplex::read_memory(Time arrival, std::uint64_t address, std::uint32_t
   return begin;
 }
 
-Time RootComplex::write_memory(Time arrival, std::uint64_t address, std::uint32_t bytes) {
+Time RootComplex::write_memory(const tlm::tlm_generic_payload& payload, Time arrival) {
+  std::uint64_t address = payload.get_address();
+  std::uint32_t bytes = payload.get_data_length();
+  // A line that two packets of a DMA write share is written once, whole, with the later one: the
+  // same whether they come as one burst or each as a transaction of its own.
+  const PcieExtension& extension = tlm_ext::extension_of(payload);
+  std::uint64_t from = extension.follows ? line_of(address) : address;
+  const std::uint64_t end =
+      extension.followed ? std::max(from, line_of(address + bytes)) : address + bytes;
   if (bytes <= link_rules_.mps || !link_rate_.valid()) {
-    return memory_system_.write(arrival, address, bytes);
+    return memory_system_.write(arrival, from, end - from);
   }
   if (!memory_system_.stands_by_requests()) {
     // The packets cross the path as they come.
     const Time stream = stream_of(false, address, bytes);
-    return memory_system_.write(arrival - stream, address, bytes) + stream;
+    return memory_system_.write(arrival - stream, from, end - from) + stream;
   }
   std::uint64_t to_come = protocol::write_tlps(link_rules_, address, bytes).wire_bytes;
-  std::uint64_t from = address;
   Time visible{0};
   while (bytes > 0) {
     const std::uint32_t packet = protocol::first_write(link_rules_, address, bytes);
     to_come -= packet + link_rules_.request_overhead;
     address += packet;
     bytes -= packet;
-    // A line that two packets of a burst share is written once, whole.
-    const std::uint64_t to = bytes == 0 ? address : address - address % LastLevelCache::kLineBytes;
+    const std::uint64_t to = bytes == 0 ? end : line_of(address);
     if (to == from) continue;
     const Time at = arrival - link_rate_.time_for(to_come);
     visible = std::max(visible, memory_system_.write(at, from, to - from));
@@ -229,8 +240,7 @@ Time RootComplex::schedule(const tlm::tlm_generic_payload& payload, Time arrival
   const bool relaxed = extension.relaxed_ordering;
   const bool read = payload.is_read();
   if (const auto elsewhere = schedule_elsewhere(payload, extension, arrival)) return *elsewhere;
-  Time instant =
-      read ? read_memory(arrival, address, bytes) : write_memory(arrival, address, bytes);
+  Time instant = read ? read_memory(arrival, address, bytes) : write_memory(payload, arrival);
   if (read && line_latency_ > kTimeZero) instant += further_lines(address, bytes);
   // Waits hold up their own request only, so they are added to what memory takes: it serves others
   // meanwhile.
@@ -297,7 +307,10 @@ void RootComplex::access(tlm::tlm_generic_payload& payload) {
     payload.set_response_status(tlm::TLM_GENERIC_ERROR_RESPONSE);  // completer abort
     return;
   }
-  if (access_memory(payload, extension)) {
+  // A fault of the IOMMU answers a read as an address without memory does.
+  const bool mapped = !iommu_ || purpose != tlm_ext::Purpose::kPayload ||
+                      iommu_->maps(payload.get_address(), payload.get_data_length());
+  if (mapped && access_memory(payload, extension)) {
     payload.set_response_status(tlm::TLM_OK_RESPONSE);
   } else {
     ++faults_;

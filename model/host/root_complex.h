@@ -154,7 +154,7 @@ class RootComplex : public sc_core::sc_module,
                      const tlm_ext::AtomicOperands& operands);
   /// As MemorySystem's, of a burst as well.
   Time read_memory(Time arrival, std::uint64_t address, std::uint32_t bytes);
-  Time write_memory(Time arrival, std::uint64_t address, std::uint32_t bytes);
+  Time write_memory(const tlm::tlm_generic_payload& payload, Time arrival);
   /// What the translation of an access adds to the time that memory takes.
   Time translate(const tlm::tlm_generic_payload& payload, Time arrival);
   Time stream_of(bool read, std::uint64_t address, std::uint32_t bytes) const;

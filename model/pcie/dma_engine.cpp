@@ -221,11 +221,12 @@ Time DmaEngine::dma_write_page(Time earliest, std::uint64_t address, Page& page,
 
 Time DmaEngine::start_write(Request* request, const std::uint8_t* from) {
   std::uint32_t rest = request->to_arrive;
-  if (write_packets_ == 0 && rest <= kBurstBytes) return issue_write(*request, rest, from);
+  if (write_packets_ == 0 && rest <= kBurstBytes) return issue_write(*request, {rest}, from);
   Time left{0};
+  const std::uint32_t whole = rest;
   do {
     const std::uint32_t piece = write_piece(request->address, rest);
-    left = issue_write(*request, piece, from);
+    left = issue_write(*request, {piece, rest < whole, piece < rest}, from);
     request->address += piece;
     if (from != nullptr) from += piece;
     rest -= piece;
@@ -244,7 +245,8 @@ std::uint32_t DmaEngine::write_piece(std::uint64_t address, std::uint32_t rest) 
   return piece;
 }
 
-Time DmaEngine::issue_write(Request& request, std::uint32_t bytes, const std::uint8_t* from) {
+Time DmaEngine::issue_write(Request& request, WritePiece piece, const std::uint8_t* from) {
+  const std::uint32_t bytes = piece.bytes;
   tlm_ext::PooledPayload* payload =
       payloads_.take(tlm::TLM_WRITE_COMMAND, request.address, nullptr, bytes, request.purpose);
   if (from != nullptr && request.client == nullptr) {
@@ -255,6 +257,8 @@ Time DmaEngine::issue_write(Request& request, std::uint32_t bytes, const std::ui
     payload->set_data_ptr(const_cast<std::uint8_t*>(from));
   }
   if (bytes == Page::kBytes) payload->extension.page = request.page;
+  payload->extension.follows = piece.follows;
+  payload->extension.followed = piece.followed;
   payload->owner = &request;
   payload->extension.token = request.token;
   set_ordering(*payload);

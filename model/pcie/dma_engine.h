@@ -90,10 +90,18 @@ class DmaEngine : public sc_core::sc_module, public DmaIf, private tlm::tlm_bw_t
     std::uint32_t tags;
   };
 
+  /// A transaction of a write: its length, and whether others of the same write go before or come
+  /// after it.
+  struct WritePiece {
+    std::uint32_t bytes;
+    bool follows = false;
+    bool followed = false;
+  };
+
   /// Bytes of a write's next transaction.
   std::uint32_t write_piece(std::uint64_t address, std::uint32_t rest) const;
-  /// Sends the next `bytes` of a write; returns when the last of them leaves.
-  Time issue_write(Request& request, std::uint32_t bytes, const std::uint8_t* from);
+  /// Sends the next piece of a write; returns when the last of it leaves.
+  Time issue_write(Request& request, WritePiece piece, const std::uint8_t* from);
   void set_ordering(tlm_ext::PooledPayload& payload) const;
   /// When a request called now may reach the link.
   Time pass_pipeline(Time earliest);

@@ -59,6 +59,8 @@ struct PcieExtension : public tlm::tlm_extension<PcieExtension> {
   CompletionFate fate = CompletionFate::kIntact;
   bool translated = false;      ///< the address is a physical one already (ATS)
   std::uint16_t requester = 0;  ///< requester ID: the function that asks
+  bool follows = false;         ///< a write that goes on where the one before it ended
+  bool followed = false;        ///< a write that the next one goes on with
   bool is_atomic = false;       ///< a read that changes what it reads: see `operands`
   AtomicOperands operands;
   std::uint32_t tags = 0;   ///< read tags the request holds

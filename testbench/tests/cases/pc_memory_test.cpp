@@ -177,6 +177,36 @@ TEST(CasePC, PC16_AWalkIsPartOfTheLatency) {
   EXPECT_GT(latency("true") - latency("false"), (2 * 270 - 75) * 0.9);
 }
 
+TEST(CasePC, PC16_WhatIsNotMappedIsAFault) {
+  // Only the first 4 KiB of each page of 2 MiB are mapped. Messages of 4 KiB: the first finds its
+  // page, the second does not. The device that must read what is not mapped says so: at once of its
+  // own buffer, by a NAK of a peer's.
+  const auto run = [](const char* op, const char* mapped, const char* page) {
+    return run_program({{"workload.op", op},
+                        {"workload.pattern", "bandwidth"},
+                        {"workload.msg_size", "4KiB"},
+                        {"workload.mr_size", "2MiB"},
+                        {"workload.iterations", "16"},
+                        {"workload.depth", "4"},
+                        {"workload.signal_every", "1"},
+                        {"sim.warmup", "0"},
+                        {"memory.page_size", page},
+                        {"iommu.enabled", "true"},
+                        {"iommu.mapped_bytes", mapped}});
+  };
+  for (const char* op : {"write", "read", "send"}) {
+    SCOPED_TRACE(op);
+    const ProgramRun broken = run(op, "4KiB", "2MiB");
+    EXPECT_EQ(broken.status, 0) << broken.error;
+    EXPECT_EQ(broken.number("/completions/success"), 1);
+    const char* status = std::string(op) == "read" ? "/completions/remote_operation_error"
+                                                   : "/completions/local_protection_error";
+    EXPECT_EQ(broken.number(status), 1);
+    EXPECT_EQ(run(op, "page", "2MiB").number("/completions/success"), 16);
+    EXPECT_EQ(run(op, "4KiB", "4KiB").number("/completions/success"), 16);
+  }
+}
+
 /// Pages written by DMA at an offset within their first line.
 ProgramRun at_offset(const char* offset) {
   return run_well({{"workload.op", "dma_write"},
@@ -188,6 +218,30 @@ ProgramRun at_offset(const char* offset) {
                    {"memory.partial_line_time", "200ns"},
                    {"pcie.gen", "3"},
                    {"sim.payload", "none"}});
+}
+
+TEST(CasePC, PC13_PartialLinesAreThoseOfTheWriteNotOfItsPackets) {
+  // 4,032 B from offset 1 are 16 packets of 256 B, which share lines: head and tail are in part,
+  // whether the packets come as one burst or each for itself, or few credits cut the burst.
+  for (const char* detail : {"fast", "tlp"}) {
+    for (const char* credits : {"128", "8"}) {
+      SCOPED_TRACE(std::string(detail) + " " + credits);
+      const ProgramRun run = run_well({{"workload.op", "dma_write"},
+                                       {"workload.pattern", "bandwidth"},
+                                       {"workload.msg_size", "4032B"},
+                                       {"workload.offset", "1"},
+                                       {"workload.window", "1MiB"},
+                                       {"workload.iterations", "4000"},
+                                       {"memory.partial_line_time", "50ns"},
+                                       {"pcie.detail", detail},
+                                       {"pcie.root_credits.posted_headers", credits},
+                                       {"pcie.gen", "3"},
+                                       {"sim.payload", "none"}});
+      EXPECT_NEAR(host_counter(run, "host0", "partial_line_writes"), 2 * 4000, 2 * 140);
+      // 4,032 B in 4,416 B of packets, of 113.7 Gb/s; two partial lines are 100 of 311 ns.
+      EXPECT_GT(run.number("/throughput_gbps"), credits[0] == '8' ? 20 : 103);
+    }
+  }
 }
 
 TEST(CasePC, PC13_UnalignedBuffersCostPartialLines) {
