@@ -10,14 +10,22 @@ namespace rnic::pcie {
 using protocol::TlpClass;
 using protocol::TlpCount;
 
+namespace {
+
+/// A write that passes no other.
+bool is_strict(const tlm::tlm_generic_payload& payload) {
+  return payload.is_write() && !tlm_ext::extension_of(payload).relaxed_ordering;
+}
+
+}  // namespace
+
 BurstPath::BurstPath(const sc_core::sc_module_name& name, LinkEnds& ends)
     : sc_module(name), ends_(ends), held_("held", this, &BurstPath::come) {}
 
 tlm::tlm_sync_enum BurstPath::request(Direction direction, tlm::tlm_generic_payload& payload,
                                       Time at, Time& left) {
-  if (direction != Direction::kToHost || !in_order_) {
-    return travel(direction, payload, at, left);
-  }
+  const bool waits = in_order_ || held_bytes_ > 0 || is_strict(payload);
+  if (direction != Direction::kToHost || !waits) return travel(direction, payload, at, left);
   at = issue_order_.admit(payload, sim_now(), at);
   const std::uint64_t wire_bytes =
       request_tlps(ends_.rules(), payload, tlm_ext::extension_of(payload)).wire_bytes;

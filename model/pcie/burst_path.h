@@ -15,6 +15,12 @@ namespace rnic::pcie {
 /// not always in that order; the wires put that right (PipelineServer) as far as queues are short.
 /// Where they are not, and where the host serves in the order of the calls, requests wait here for
 /// their time (deliver_in_order()).
+///
+/// Strictly ordered writes always do: a CQE is due when its payload has left, and handed over with
+/// it. A place on the wire that it took then would put it before payload that comes meanwhile and
+/// is due sooner, and whoever waits for its RECV would find that posted too early. While one waits,
+/// all that is handed over does: none may come into the order of writes before what it stands
+/// behind.
 class BurstPath : public sc_core::sc_module, public LinkPath {
  public:
   BurstPath(const sc_core::sc_module_name& name, LinkEnds& ends);

@@ -164,6 +164,33 @@ TEST(PcieDetail, BothDirectionsContend) {
   }
 }
 
+/// Whether a RECV's fetch finds the next one posted is a matter of nanoseconds where few SENDs are
+/// under way, so CQEs have to be in their place among payload: bursts that reserved the wire for a
+/// CQE before payload that came first had 28.4 Gb/s for 20.1 of 4 KiB at two a time.
+TEST(PcieDetail, FewSendsAtATime) {
+  struct Stream {
+    const char* op;
+    const char* bytes;
+    const char* key;
+    const char* value;
+  };
+  for (const Stream& stream : {Stream{"send", "4096", "workload.depth", "2"},
+                               Stream{"send", "4096", "workload.depth", "4"},
+                               Stream{"write_imm", "4096", "workload.depth", "2"},
+                               Stream{"write_imm", "4096", "workload.depth", "4"},
+                               Stream{"write_imm", "256", "workload.depth", "4"},
+                               Stream{"write_imm", "256", "workload.post_batch", "16"}}) {
+    SCOPED_TRACE(std::string(stream.op) + " " + stream.bytes + " " + stream.key);
+    const Settings settings{{"workload.op", stream.op},          {"workload.pattern", "bandwidth"},
+                            {"workload.msg_size", stream.bytes}, {"workload.iterations", "2000"},
+                            {stream.key, stream.value},          {"sim.payload", "none"}};
+    const ProgramRun fast = run_well(with(settings, {{"pcie.detail", "fast"}}));
+    const double expected =
+        run_well(with(settings, {{"pcie.detail", "tlp"}})).number("/throughput_gbps");
+    EXPECT_NEAR(fast.number("/throughput_gbps"), expected, 0.01 * expected);
+  }
+}
+
 /// iWARP has nothing that stops a sender: with a few credits it loses, and how much depends on
 /// when.
 TEST(PcieDetail, FewCreditsBehindAWireWithoutPauses) {
