@@ -78,6 +78,9 @@ bool few_credits(const Config& config) {
          (root.posted_headers != 0 && root.posted_headers * kLine < round_trip);
 }
 
+/// Credits come back in steps, and packets go in bursts.
+bool credits_come_in_steps(const PcieConfig& pcie) { return pcie.update_fc_interval > kTimeZero; }
+
 /// The ordering point lets writes through more slowly than they may come.
 bool slow_ordering(const PcieConfig& pcie, double rate) {
   const double packet = 8.0 * pcie.mps / rate;  // ns
@@ -90,7 +93,9 @@ bool walks(const Config& config) { return config.iommu.enabled && !config.iommu.
 }  // namespace
 
 bool packets_interleave(const Config& config) {
-  if (few_credits(config) || slot_is_slow(config)) return true;
+  if (few_credits(config) || slot_is_slow(config) || credits_come_in_steps(config.pcie)) {
+    return true;
+  }
   if (!sends_and_receives(config)) return false;
   const PcieConfig& pcie = config.pcie;
   return memory_is_slow(config) || slot_is_narrow(config) || few_tags(config) ||

@@ -33,6 +33,11 @@ TEST(PcieContention, PlentyForBothDirectionsStaysFast) {
   EXPECT_FALSE(by_packets(both_ways({{"iommu.enabled", "true"}, {"iommu.passthrough", "true"}})));
 }
 
+TEST(PcieContention, CreditsThatComeInSteps) {
+  EXPECT_TRUE(by_packets({{"pcie.update_fc_interval", "500ns"}}));
+  EXPECT_FALSE(by_packets({{"pcie.update_fc_latency", "500ns"}})) << "later, but one by one";
+}
+
 TEST(PcieContention, WhatBothDirectionsContendFor) {
   const std::vector<std::pair<const char*, Settings>> kinds{
       // 150 Gb/s would be enough for 100 Gb/s of wire.
