@@ -159,11 +159,11 @@ class Transport {
     return qp.tx_number - qp.sq_base >= qp.sq.size() && !qp.resend_due;
   }
 
-  /// Its next request needs a READ slot, and none is free.
+  /// Its next request needs a READ slot, and none is free. What was refused needs none.
   static bool waits_for_read_slot(const QueuePair& qp) {
     const SendEntry* next = qp.entry(qp.tx_number);
-    return next != nullptr && !next->issued && !qp.resend_due && next->answered_by_response() &&
-           qp.outstanding_reads >= qp.max_rd_atomic;
+    return next != nullptr && !next->issued && !next->finished && !qp.resend_due &&
+           next->answered_by_response() && qp.outstanding_reads >= qp.max_rd_atomic;
   }
 
   /// Plans the next response (acknowledgement, READ response); false when none is due.
