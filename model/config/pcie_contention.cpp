@@ -88,12 +88,21 @@ bool slow_ordering(const PcieConfig& pcie, double rate) {
   return kEnough * std::max(strict, to_ns(pcie.relaxed_time)) > packet;
 }
 
+/// Messages of a few packets that take RECVs: fetches of RECVs and CQEs cross between them, as many
+/// as there are packets of payload, and which comes first decides how many RECVs a fetch finds.
+bool recvs_among_few_packets(const Config& config) {
+  constexpr std::uint64_t kFew = 4;
+  return takes_recv(config.workload.op) && config.workload.pattern == Pattern::kBandwidth &&
+         config.workload.msg_size <= kFew * config.pcie.mps;
+}
+
 bool walks(const Config& config) { return config.iommu.enabled && !config.iommu.passthrough; }
 
 }  // namespace
 
 bool packets_interleave(const Config& config) {
-  if (few_credits(config) || slot_is_slow(config) || credits_come_in_steps(config.pcie)) {
+  if (few_credits(config) || slot_is_slow(config) || credits_come_in_steps(config.pcie) ||
+      recvs_among_few_packets(config)) {
     return true;
   }
   if (!sends_and_receives(config)) return false;

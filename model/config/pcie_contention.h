@@ -9,9 +9,10 @@ namespace rnic::config {
 /// (`pcie.detail=fast`) cannot know? So it is where posted credits are for less than a round trip,
 /// and where a device sends and receives at once and both streams share what is scarce: the slot,
 /// memory bandwidth, read tags, the IOMMU's walkers, a link that repeats packets. So it is, too, on
-/// a slot so slow that a packet in the way takes a good part of a round trip, and where UpdateFCs
-/// are sent at intervals (`pcie.update_fc_interval`): credits come in steps, and a window of bytes
-/// on the way cannot know which packet finds the last one. Of what `config` says
+/// a slot so slow that a packet in the way takes a good part of a round trip; where UpdateFCs are
+/// sent at intervals (`pcie.update_fc_interval`): credits come in steps, and a window of bytes on
+/// the way cannot know which packet finds the last one; and in streams of messages that take RECVs
+/// and are no more than a few packets, where fetches and CQEs are as many. Of what `config` says
 /// only automatic credits may be open: they are never for less than a round trip.
 bool packets_interleave(const Config& config);
 

@@ -38,6 +38,17 @@ TEST(PcieContention, CreditsThatComeInSteps) {
   EXPECT_FALSE(by_packets({{"pcie.update_fc_latency", "500ns"}})) << "later, but one by one";
 }
 
+// MPS 256: up to 1 KiB.
+TEST(PcieContention, RecvsAmongFewPackets) {
+  for (const char* op : {"send", "send_imm", "write_imm"}) {
+    EXPECT_TRUE(by_packets({{"workload.op", op}, {"workload.msg_size", "1KiB"}})) << op;
+    EXPECT_FALSE(by_packets({{"workload.op", op}, {"workload.msg_size", "1025"}})) << op;
+  }
+  EXPECT_FALSE(by_packets({{"workload.op", "write"}, {"workload.msg_size", "64"}}));
+  EXPECT_EQ(load_from(Settings{{"workload.op", "send"}}).config.pcie.detail, PcieDetail::kFast)
+      << "one at a time";
+}
+
 TEST(PcieContention, WhatBothDirectionsContendFor) {
   const std::vector<std::pair<const char*, Settings>> kinds{
       // 150 Gb/s would be enough for 100 Gb/s of wire.
