@@ -12,19 +12,19 @@ TlpCounter sum(const TlpCounters& counters) {
 }
 
 TlpCounter Crossings::Burst::later_than(Time now) const {
-  if (slot.start >= now) return packets;
+  if (slot.start >= now) return {tlps, payload_bytes, wire_bytes};
   if (slot.end <= now) return {};
   const auto taken = static_cast<std::uint64_t>((slot.end - slot.start).count());
   const auto left = static_cast<std::uint64_t>((slot.end - now).count());
   // Packets are taken to be alike; the one on the wire has begun.
-  const std::uint64_t later = packets.tlps * left / taken;
-  return {later, packets.payload_bytes * later / packets.tlps,
-          packets.wire_bytes * later / packets.tlps};
+  const std::uint64_t later = tlps * left / taken;
+  return {later, payload_bytes * later / tlps, wire_bytes * later / tlps};
 }
 
-void Crossings::forget_passed() {
+void Crossings::make_room() {
   const Time now = sim_now();
   while (!ahead_.empty() && ahead_.front().slot.end <= now) ahead_.pop_front();
+  if (ahead_.size() > room_ / 2) room_ *= 2;
 }
 
 void Crossings::reset(Time now) {
@@ -37,8 +37,10 @@ void Crossings::reset(Time now) {
     counters_[static_cast<std::size_t>(burst.purpose)].add(later);
     const Time taken = burst.slot.end - burst.slot.start;
     burst.slot.start = burst.slot.end - taken * static_cast<std::int64_t>(later.tlps) /
-                                            static_cast<std::int64_t>(burst.packets.tlps);
-    burst.packets = later;
+                                            static_cast<std::int64_t>(burst.tlps);
+    burst.tlps = static_cast<std::uint32_t>(later.tlps);
+    burst.payload_bytes = static_cast<std::uint32_t>(later.payload_bytes);
+    burst.wire_bytes = static_cast<std::uint32_t>(later.wire_bytes);
     ahead_.push_back(burst);
   }
 }

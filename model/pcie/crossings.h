@@ -43,10 +43,12 @@ class Crossings {
  public:
   /// Packets back to back in `slot` of the wire. Slots may come in any order.
   void add(const Reservation& slot, const protocol::TlpCount& tlps, tlm_ext::Purpose purpose) {
-    const TlpCounter packets{tlps.tlps, tlps.payload_bytes, tlps.wire_bytes};
-    counters_[static_cast<std::size_t>(purpose)].add(packets);
-    if (ahead_.size() >= kMany) forget_passed();
-    ahead_.push_back({slot, packets, purpose});
+    counters_[static_cast<std::size_t>(purpose)].add(
+        {tlps.tlps, tlps.payload_bytes, tlps.wire_bytes});
+    if (ahead_.size() == room_) make_room();
+    ahead_.push_back({slot, static_cast<std::uint32_t>(tlps.tlps),
+                      static_cast<std::uint32_t>(tlps.payload_bytes),
+                      static_cast<std::uint32_t>(tlps.wire_bytes), purpose});
   }
 
   /// A window begins at `now`.
@@ -58,22 +60,23 @@ class Crossings {
   TlpCounters by(Time now) const;
 
  private:
-  /// Looking for what has passed is worth its time when there is so much.
-  static constexpr std::size_t kMany = 16;
-
+  /// 32 bytes each: every packet adds some.
   struct Burst {
     Reservation slot{};
-    TlpCounter packets;
+    std::uint32_t tlps = 0;
+    std::uint32_t payload_bytes = 0;
+    std::uint32_t wire_bytes = 0;
     tlm_ext::Purpose purpose{};
 
     /// Those that begin at `now` or later.
     TlpCounter later_than(Time now) const;
   };
 
-  void forget_passed();
+  void make_room();
 
   TlpCounters counters_{};
-  Ring<Burst> ahead_;  ///< all that may end in the future
+  Ring<Burst> ahead_;      ///< all that may end in the future
+  std::size_t room_ = 32;  ///< of ahead_, before a look which of it has passed
 };
 
 }  // namespace rnic::pcie
