@@ -48,6 +48,9 @@ class Core {
   /// Accounts for time in sc_core::wait() in which the core could do nothing else: an uncached
   /// load.
   void add_stall(Time duration) { busy_ += duration; }
+  /// Of what was spent: waiting for a lock that others have, spinning.
+  void add_lock_wait(Time duration) { locks_ += duration; }
+  Time locks() const { return locks_; }
   /// Time spent computing and polling.
   Time busy() const { return busy_ + polling_; }
   Time polling() const { return polling_; }
@@ -55,6 +58,7 @@ class Core {
   void reset_statistics() {
     busy_ = std::max(kTimeZero, std::max(now(), busy_until_) - sim_now());
     polling_ = kTimeZero;
+    locks_ = kTimeZero;
   }
 
  private:
@@ -63,6 +67,7 @@ class Core {
   Time busy_until_{0};  ///< end of the work that simulated time is catching up with
   Time busy_{0};
   Time polling_{0};
+  Time locks_{0};  ///< part of busy_
 };
 
 /// Wakes a spinning thread when a device writes to what it polls; the polls in between are

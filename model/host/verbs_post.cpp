@@ -221,6 +221,7 @@ void Context::use_register(Core& core, const QueuePair& qp, Time cost, Time stal
   core.sync();  // who comes first gets the lock first
   DoorbellRegister& shared = doorbell_registers_[qp.qpn % doorbell_registers_.size()];
   const Time now = core.now();
+  const Time alone = cost;
   while (!shared.ends.empty() && shared.ends.front() <= now) shared.ends.pop_front();
   if (shared.last != &core) {
     // From whoever had it last, and to each that spins for it meanwhile.
@@ -233,6 +234,7 @@ void Context::use_register(Core& core, const QueuePair& qp, Time cost, Time stal
   const Time end = shared.lock.reserve(now, cost + stall).end;
   shared.ends.push_back(end);
   core.spend(end - stall - now);
+  core.add_lock_wait(end - stall - now - alone);
 }
 
 bool Context::may_push(const protocol::SendWqe& wqe) const {

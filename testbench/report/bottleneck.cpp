@@ -10,6 +10,7 @@
 #include "report/limit_sentence.h"
 #include "report/resources.h"
 #include "report/waits.h"
+#include "report/windows.h"
 
 namespace rnic::testbench {
 namespace {
@@ -290,79 +291,6 @@ std::optional<Bottleneck> recovery(const Result& result, const std::vector<Resou
   return bottleneck;
 }
 
-/// The narrowest of the windows that a workload gives itself.
-struct Window {
-  std::uint64_t slots;  ///< over all flows
-  const char* key;
-  bool reads;
-};
-
-Window narrowest_window(const Result& result) {
-  const Scenario& scenario = result.scenario;
-  // DMA alone has one window, whatever its directions.
-  const std::uint64_t flows =
-      scenario.qps == 0 ? 1 : std::max<std::uint64_t>(result.flows.size(), 1);
-  const std::uint64_t qps = flows * std::max(scenario.qps, 1U);
-  Window window{qps * std::max(scenario.depth, 1U), "workload.depth", false};
-  // A READ in several requests may hold several slots: see read_slots().
-  const std::uint64_t reads = scenario.read_segment > 0 ? 0 : qps * scenario.read_window;
-  if (reads > 0 && reads < window.slots) window = {reads, "transport.max_rd_atomic", true};
-  const std::uint64_t shared = flows * scenario.threads * scenario.outstanding;
-  if (shared > 0 && shared < window.slots) window = {shared, "workload.outstanding", false};
-  return window;
-}
-
-/// READs are several requests each (nic.read_segment), of which the next waits most of the time.
-std::optional<Bottleneck> read_slots(const Result& result, const std::vector<Resource>& ranked) {
-  if (result.scenario.read_segment == 0) return std::nullopt;
-  Bottleneck bottleneck;
-  for (const HostResult& host : result.hosts) {
-    bottleneck.utilization = std::max(
-        bottleneck.utilization, host.held[static_cast<std::size_t>(transport::Hold::kReadSlots)]);
-  }
-  if (bottleneck.utilization < kStalledMost) return std::nullopt;
-  bottleneck.unit = "transport.max_rd_atomic";
-  bottleneck.why = busiest_clause(ranked) +
-                   ", so the window limits (transport.max_rd_atomic): the next request of a READ "
-                   "waits " +
-                   percent(bottleneck.utilization) + " of the time for one of " +
-                   grouped(result.scenario.read_window) +
-                   " READ slots of its queue pair, each of which asks for no more than " +
-                   grouped(result.scenario.read_segment) + " B (nic.read_segment)";
-  add_next(bottleneck, next_resource(ranked, ""));
-  return bottleneck;
-}
-
-Bottleneck window(const Result& result, const std::vector<Resource>& ranked) {
-  const auto [slots, key, reads] = narrowest_window(result);
-  // Little's law. A READ that still waits in the send queue holds no READ slot.
-  double held_ns = result.latency.mean_ns();
-  if (reads) held_ns -= result.breakdown.mean_ns(stats::Stage::kSqWait);
-  const double in_flight = std::max(0.0, result.message_rate_mops * held_ns / 1e3);
-  const double used = std::min(1.0, in_flight / static_cast<double>(slots));
-
-  Bottleneck bottleneck;
-  bottleneck.utilization = used;
-  // What waits for a slot is in flight, too, but holds none.
-  const double held = std::min(in_flight, static_cast<double>(slots));
-  if (held < in_flight) held_ns *= held / in_flight;
-  const std::string figures = fixed(held, 1) + " of " + grouped(slots) +
-                              (reads ? " READ slots are in use, each for "
-                                     : " messages of the window are in flight, each for ") +
-                              duration(held_ns) + " on average";
-  if (used < kStalledMost) {
-    bottleneck.unit = "workload";
-    bottleneck.why =
-        busiest_clause(ranked) + " and only " + figures + ": the workload asks for no more";
-  } else {
-    bottleneck.unit = key;
-    bottleneck.why =
-        busiest_clause(ranked) + ", so the window limits (" + bottleneck.unit + "): " + figures;
-  }
-  add_next(bottleneck, next_resource(ranked, ""));
-  return bottleneck;
-}
-
 /// A queue pair failed, and what was measured ends there. A flushed request says nothing of why.
 std::optional<Bottleneck> failure(const Result& result) {
   std::uint64_t before = 0;
@@ -385,6 +313,22 @@ std::optional<Bottleneck> failure(const Result& result) {
                    " completions with success: throughput and shares are those of what came "
                    "before, and of the time that finding the error took.";
   return bottleneck;
+}
+
+/// The busiest is a wire, which is idle now and then: something else lets it. A wire whose own
+/// figures are of a longer time than the throughput that it carries is none of these.
+bool wire_has_gaps(const Result& result, const std::vector<Resource>& ranked) {
+  if (ranked.empty() || ranked.front().kind != "wire" ||
+      ranked.front().utilization >= kAllTheTime) {
+    return false;
+  }
+  for (const LinkResult& link : result.links) {
+    if (link.name != ranked.front().name || link.payload_bytes == 0) continue;
+    const double wire_gbps = result.throughput_gbps * static_cast<double>(link.wire_bytes) /
+                             static_cast<double>(link.payload_bytes);
+    return wire_gbps < kAllTheTime * link.rate_gbps;
+  }
+  return false;
 }
 
 Bottleneck limit_of(const Result& result) {
@@ -415,7 +359,11 @@ Bottleneck limit_of(const Result& result) {
     if (auto slots = transmit_slots(result, ranked, kAllTheTime)) return *slots;
   }
   const bool dry = port && !result.pause_limit.key.empty() && port->unit == result.pause_limit.key;
-  if (busiest >= kSaturated && !dry) return saturated(ranked);
+  const bool gaps = wire_has_gaps(result, ranked);
+  if (gaps && !port) {
+    if (auto full = full_window(result, ranked)) return *full;
+  }
+  if (busiest >= kSaturated && !dry && !(gaps && port)) return saturated(ranked);
   if (port) return *port;
   if (auto recvs = receiver_not_ready(result, ranked)) return *recvs;
   if (auto hold = longest_hold(result, ranked)) return *hold;

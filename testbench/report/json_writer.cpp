@@ -169,6 +169,7 @@ Json hosts_json(const std::vector<HostResult>& hosts) {
     array.push_back({{"cores", host.cores},
                      {"cpu_busy", rounded(host.cpu_busy)},
                      {"cpu_polling", rounded(host.cpu_polling)},
+                     {"cpu_locks", rounded(host.cpu_locks)},
                      {"copies_bytes", host.copies_bytes},
                      {"syscalls", host.syscalls},
                      {"interrupts", host.interrupts}});

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <iterator>
 
+#include "report/cache_clause.h"
 #include "report/format.h"
 
 namespace rnic::testbench {
@@ -29,9 +30,26 @@ std::string line_figures(std::uint64_t wire_bytes, std::uint64_t payload_bytes, 
 /// this share of it, they are named.
 constexpr double kWorthNaming = 0.1;
 
+/// The cache whose misses make transfers of that purpose, without "_cache"; empty: none.
+std::string cache_behind(tlm_ext::Purpose purpose) {
+  switch (purpose) {
+    case tlm_ext::Purpose::kQpc:
+    case tlm_ext::Purpose::kCqc:
+    case tlm_ext::Purpose::kMpt:
+    case tlm_ext::Purpose::kMtt:
+    case tlm_ext::Purpose::kWqe:
+      return "." + std::string(tlm_ext::purpose_name(purpose)) + "_cache";
+    default:
+      return {};
+  }
+}
+
 /// How full a direction is, and with what besides payload of messages, most first.
-std::string pcie_figures(const PcieDirectionResult& direction, double rate_gbps, Time window) {
-  if (!(rate_gbps > 0)) return {};
+std::string pcie_figures(const Result& result, const PcieResult& pcie,
+                         const PcieDirectionResult& direction) {
+  if (!(pcie.rate_gbps > 0)) return {};
+  const Time window = result.window;
+  const std::string host = pcie.name.substr(0, pcie.name.find('.'));
   const auto& all = direction.by_purpose;
   std::vector<std::size_t> others;
   for (std::size_t purpose = 0; purpose < all.size(); ++purpose) {
@@ -47,13 +65,16 @@ std::string pcie_figures(const PcieDirectionResult& direction, double rate_gbps,
   const std::uint64_t payload =
       all[static_cast<std::size_t>(tlm_ext::Purpose::kPayload)].payload_bytes;
   std::string figures = readable(gbps(direction.total.wire_bytes, window)) + " of " +
-                        readable(rate_gbps) + " Gb/s with all headers";
+                        readable(pcie.rate_gbps) + " Gb/s with all headers";
   if (payload > 0 || others.empty()) {
     figures += ", " + readable(gbps(payload, window)) + " Gb/s of it payload";
   }
   for (const std::size_t purpose : others) {
+    const auto of = static_cast<tlm_ext::Purpose>(purpose);
+    const std::string cache = cache_behind(of);
     figures += ", " + readable(gbps(all[purpose].wire_bytes, window)) + " Gb/s for " +
-               tlm_ext::purpose_name(static_cast<tlm_ext::Purpose>(purpose));
+               tlm_ext::purpose_name(of) +
+               (cache.empty() ? std::string() : worst_cache(result, host, cache));
   }
   return figures;
 }
@@ -63,10 +84,15 @@ void add_pcie(const Result& result, std::vector<Resource>& resources) {
     const auto add = [&](const PcieDirectionResult& direction, const char* suffix,
                          const char* towards) {
       const TlpResult& sum = direction.total;
-      resources.push_back({pcie.name + suffix, without_digits(pcie.name + suffix),
-                           line_utilization(sum.wire_bytes, pcie.rate_gbps, result.window),
-                           "the PCIe link " + pcie.name + " towards the " + towards,
-                           pcie_figures(direction, pcie.rate_gbps, result.window)});
+      resources.push_back(
+          {pcie.name + suffix, without_digits(pcie.name + suffix),
+           line_utilization(sum.wire_bytes, pcie.rate_gbps, result.window),
+           "the PCIe link " + pcie.name + " towards the " + towards +
+               (direction.replays == 0 ? std::string()
+                                       : ", which sent " + grouped(direction.replays) +
+                                             " packets again after bit errors "
+                                             "(pcie.bit_error_rate),"),
+           pcie_figures(result, pcie, direction)});
     };
     add(pcie.to_host, ".to_host", "host");
     add(pcie.to_device, ".to_device", "device");
@@ -97,10 +123,15 @@ void add_cpus(const Result& result, std::vector<Resource>& resources) {
     const double cores = std::max(1U, result.hosts[i].cores);
     const std::string core =
         cores > 1 ? "the busiest of the application's cores on " : "the application's core ";
-    resources.push_back(
-        {name, "cpu", std::clamp(useful, 0.0, 1.0),
-         core + name + ", which posts and completes messages,",
-         rate > 0 ? duration(useful * cores * 1e3 / rate) + " a message" : std::string()});
+    std::string figures =
+        rate > 0 ? duration(useful * cores * 1e3 / rate) + " a message" : std::string();
+    if (const double locks = result.hosts[i].cpu_locks; locks > kWorthNaming) {
+      figures += (figures.empty() ? "" : ", ") + percent(std::min(1.0, locks / useful)) +
+                 " of it at the locks of doorbell registers that cores share "
+                 "(cpu.doorbell_registers)";
+    }
+    resources.push_back({name, "cpu", std::clamp(useful, 0.0, 1.0),
+                         core + name + ", which posts and completes messages,", figures});
   }
 }
 
@@ -114,6 +145,12 @@ std::string keys_of(const std::string& unit) {
     return ", which puts posted writes without relaxed ordering into order (pcie.ordering_time, "
            "pcie.ordering_overlap),";
   }
+  if (ends_with(unit, ".socket_link"))
+    return ", the way to the other socket (memory.numa_bandwidth),";
+  if (ends_with(unit, ".dram")) {
+    return ", main memory (memory.dram_channels, memory.dram_channel_bandwidth),";
+  }
+  if (ends_with(unit, ".loopback")) return " (nic.loopback_rate)";
   if (ends_with(unit, ".relaxed_order")) {
     return ", which takes posted writes with relaxed ordering (pcie.relaxed_time),";
   }

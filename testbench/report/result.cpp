@@ -53,6 +53,7 @@ Scenario scenario_of(const config::Config& config, const nlohmann::ordered_json&
                         config.transport.protocol != config::Protocol::kIwarp &&
                         config.nic.read_segment < workload.msg_size;
     if (splits) scenario.read_segment = config.nic.read_segment;
+    scenario.atomics_in_turn = config::is_atomic(workload.op) && config.nic.atomics_in_turn;
   }
   scenario.link_gbps = config.link.rate.to_gbps();
   const std::uint64_t packet = std::min<std::uint64_t>(workload.msg_size, config.transport.mtu);

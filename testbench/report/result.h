@@ -40,6 +40,7 @@ struct Scenario {
   /// READs and atomics in flight on a QP; 0: the operation has no such limit.
   std::uint32_t read_window = 0;
   std::uint64_t read_segment = 0;  ///< bytes that each of them asks for at most; 0: all of a READ
+  bool atomics_in_turn = false;    ///< atomics, with nic.atomics_in_turn
   double link_gbps = 0;
   /// Fewer of its packets fill nic.tx_buffer than there are nic.tx_slots.
   bool buffer_before_slots = false;
@@ -156,6 +157,7 @@ struct HostResult {
   std::uint32_t cores = 0;  ///< that run the program's threads
   double cpu_busy = 0;      ///< of the core with the most useful work, 0..1, polling included
   double cpu_polling = 0;   ///< part of cpu_busy: polls that found nothing
+  double cpu_locks = 0;     ///< part of cpu_busy: waiting for locks of doorbell registers
   std::uint64_t copies_bytes = 0;
   std::uint64_t syscalls = 0;
   std::uint64_t interrupts = 0;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "report/bottleneck.h"
+#include "report/cache_clause.h"
 #include "report/format.h"
 #include "report/limit_sentence.h"
 
@@ -12,27 +13,6 @@ namespace rnic::testbench {
 namespace {
 
 std::string host_of(const UnitResult& unit) { return unit.name.substr(0, unit.name.find('.')); }
-
-/// " (12 % of look-ups hit in host0.nic.mtt_cache)": of the caches of `unit`'s host whose names
-/// hold `part`, the worst.
-std::string worst_cache(const Result& result, const UnitResult& unit, const char* part) {
-  const std::string host = host_of(unit) + ".";
-  const CacheResult* worst = nullptr;
-  double worst_rate = 1;
-  for (const CacheResult& cache : result.caches) {
-    if (cache.lookups() == 0 || cache.name.rfind(host, 0) != 0) continue;
-    if (cache.name.find(part) == std::string::npos) continue;
-    const double rate = cache.hit_rate();
-    if (worst != nullptr && rate >= worst_rate) continue;
-    worst = &cache;
-    worst_rate = rate;
-  }
-  if (worst == nullptr) return {};
-  const double joined = static_cast<double>(worst->joined) / static_cast<double>(worst->lookups());
-  const std::string waited =
-      worst->joined == 0 ? "" : ", " + percent(joined) + " a line that was still under way,";
-  return " (" + percent(worst_rate) + " of look-ups hit" + waited + " in " + worst->name + ")";
-}
 
 /// Whether a unit is that direction of a PCIe link.
 bool is_pcie(const std::string& unit, const std::string& direction) {
@@ -60,13 +40,14 @@ std::string wait_clause(const Result& result, const UnitResult& unit, stats::Sta
     case stats::StallCause::kNoTag:
       return "PCIe read tags: pcie.read_tags is too small for the round trip to host memory";
     case stats::StallCause::kContext:
-      return "QP contexts from host memory" + worst_cache(result, unit, "qpc_cache");
+      return "QP contexts from host memory" + worst_cache(result, host_of(unit), "qpc_cache");
     case stats::StallCause::kTranslation:
-      return "address translations from host memory" + worst_cache(result, unit, "t_cache");
+      return "address translations from host memory" +
+             worst_cache(result, host_of(unit), "t_cache");
     case stats::StallCause::kWqe:
       if (unit.name.find("wqe_cache") != std::string::npos) {
         return "WQEs that had to give way and are read from host memory again" +
-               worst_cache(result, unit, "wqe_cache");
+               worst_cache(result, host_of(unit), "wqe_cache");
       }
       return "WQEs from host memory: nic.wqe_buffer, nic.wqe_prefetch or more QPs would overlap "
              "the fetches";

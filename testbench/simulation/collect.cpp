@@ -405,6 +405,7 @@ HostResult busiest_core(System& system, Node& node, Time start, Time now) {
     useful = busy - polling;
     host.cpu_busy = busy;
     host.cpu_polling = polling;
+    host.cpu_locks = static_cast<double>(core.locks().count()) / window;
   };
   for (const auto& endpoint : system.endpoints) look_at(endpoint->host, endpoint->core);
   if (system.program != nullptr) {
@@ -518,6 +519,7 @@ void take_shares(Result together, Result& result) {
   for (std::size_t i = 0; i < result.hosts.size(); ++i) {
     result.hosts[i].cpu_busy = together.hosts[i].cpu_busy;
     result.hosts[i].cpu_polling = together.hosts[i].cpu_polling;
+    result.hosts[i].cpu_locks = together.hosts[i].cpu_locks;
     result.hosts[i].held = together.hosts[i].held;
   }
   for (std::size_t i = 0; i < result.links.size(); ++i) {

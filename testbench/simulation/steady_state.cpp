@@ -63,6 +63,7 @@ void visit_units(R& x, const Result& y, const Result& z, Share&& share) {
   for (std::size_t i = 0; i < x.hosts.size(); ++i) {
     share(x.hosts[i].cpu_busy, y.hosts[i].cpu_busy, z.hosts[i].cpu_busy);
     share(x.hosts[i].cpu_polling, y.hosts[i].cpu_polling, z.hosts[i].cpu_polling);
+    share(x.hosts[i].cpu_locks, y.hosts[i].cpu_locks, z.hosts[i].cpu_locks);
     for (std::size_t hold = 0; hold < x.hosts[i].held.size(); ++hold) {
       share(x.hosts[i].held[hold], y.hosts[i].held[hold], z.hosts[i].held[hold]);
     }

@@ -80,11 +80,17 @@ TEST(Bottleneck, PcieThatFetchesContextsSaysSo) {
   purposes[static_cast<std::size_t>(Purpose::kQpc)] = {1000, 350'000, 400'000};
   pcie.to_device.total = {4000, 600'000, 735'000};
   result.pcie.push_back(pcie);
+  result.caches.resize(2);
+  result.caches[0].name = "host0.nic.qpc_cache";
+  result.caches[0].hits = 4;
+  result.caches[0].misses = 96;
+  result.caches[1].name = "host1.nic.qpc_cache";
+  result.caches[1].misses = 1;
   const Bottleneck bottleneck = find_bottleneck(result);
-  EXPECT_TRUE(
-      says(bottleneck,
-           "58.8 of 59.0 Gb/s with all headers, 4.00 Gb/s of it payload, 32.0 Gb/s for qpc, "
-           "16.0 Gb/s for mtt"))
+  EXPECT_TRUE(says(
+      bottleneck,
+      "58.8 of 59.0 Gb/s with all headers, 4.00 Gb/s of it payload, 32.0 Gb/s for qpc (4.0 % of "
+      "look-ups hit in host0.nic.qpc_cache), 16.0 Gb/s for mtt"))
       << bottleneck.why;
 }
 
