@@ -40,8 +40,10 @@ void add_work_queue(ParameterTable& table) {
       .or_auto()
       .assumed("two fetches, so that the next is under way while one is consumed")
       .means(
-          "WQEs of a QP that are fetched and not sent, or on their way: bounds its fetches under "
-          "way at a time; auto: twice nic.wqe_prefetch");
+          "WQEs of a QP that are fetched and not sent, or on their way. One fetch's room is that "
+          "of "
+          "the WQEs in work, so nic.wqe_buffer / nic.wqe_prefetch - 1 fetches, at least one, are "
+          "under way at a time; auto: twice nic.wqe_prefetch");
   table
       .choice<SqPolicy>("nic.sq_scheduler", RNIC_CHOICE(nic.sq_scheduler), "round_robin",
                         {{"round_robin", SqPolicy::kRoundRobin},

@@ -49,8 +49,8 @@ std::string wait_clause(const Result& result, const UnitResult& unit, stats::Sta
         return "WQEs that had to give way and are read from host memory again" +
                worst_cache(result, host_of(unit), "wqe_cache");
       }
-      return "WQEs from host memory: nic.wqe_buffer, nic.wqe_prefetch or more QPs would overlap "
-             "the fetches";
+      return "WQEs from host memory: nic.wqe_buffer (three times nic.wqe_prefetch for two fetches "
+             "at a time) or more QPs would overlap the fetches";
     default:
       return {};
   }
