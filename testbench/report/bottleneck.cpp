@@ -359,8 +359,11 @@ Bottleneck limit_of(const Result& result) {
     if (auto slots = transmit_slots(result, ranked, kAllTheTime)) return *slots;
   }
   const bool dry = port && !result.pause_limit.key.empty() && port->unit == result.pause_limit.key;
-  const bool gaps = wire_has_gaps(result, ranked);
+  const bool gaps = busiest >= kSaturated && wire_has_gaps(result, ranked);
   if (gaps && !port) {
+    if (auto recvs = receiver_not_ready(result, ranked)) return *recvs;
+    if (auto hold = longest_hold(result, ranked)) return *hold;
+    if (auto reads = read_slots(result, ranked)) return *reads;
     if (auto full = full_window(result, ranked)) return *full;
   }
   if (busiest >= kSaturated && !dry && !(gaps && port)) return saturated(ranked);
