@@ -270,6 +270,14 @@ class VerbsRig {
     b.connect(of_b, of_a.qpn, path_between(1, 0), config().transport);
   }
 
+  /// Gives both sides a further connected queue pair, which is theirs from then on.
+  void use_new_qps(const host::verbs::QpInitAttr& attr) {
+    a.qp = a.make_qp(attr);
+    b.qp = b.make_qp(attr);
+    join(*a.qp, *b.qp);
+    settle();
+  }
+
   /// Both cores catch up, and whatever is under way arrives.
   void settle(Time time = microseconds(20)) {
     a.core.sync();
